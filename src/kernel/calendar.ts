@@ -1,0 +1,103 @@
+import { Temporal } from 'temporal-polyfill';
+import { OnceperError } from './error.ts';
+import { instantOf } from './instant.ts';
+import { type PeriodCalendar, periodBounds } from './period.ts';
+import type { Instant } from './sql.ts';
+import { checkZone, occurrences } from './zone.ts';
+
+/**
+ * When a schedule fires: at hour:minute:00 by the zone's clock, on the days on which every stated field matches
+ * (dayOfWeek 1 is Monday, 7 Sunday). An absent field matches every day.
+ */
+export interface ScheduleCalendar {
+  readonly zone: string;
+  readonly month?: number;
+  readonly dayOfMonth?: number;
+  readonly dayOfWeek?: number;
+  readonly hour: number;
+  readonly minute: number;
+}
+
+/** Temporal's server matches calendars in these years only. */
+const firstYear = 2000;
+const lastYear = 2100;
+
+/**
+ * The first `count` instants of the calendar strictly after `after`, in order; fewer where the calendar ends with the
+ * year 2100. Matching is literal, as Temporal's is: a local time that the clock jumps over does not fire, one that the
+ * clock repeats fires twice.
+ *
+ * @throws OnceperError `malformed_calendar` for a field out of range or a date that no year has; `unknown_zone`.
+ */
+export function calendarInstants(calendar: ScheduleCalendar, after: Instant, count: number): readonly Instant[] {
+  checkSchedule(calendar);
+  const since = instantOf(after);
+  const found: Temporal.Instant[] = [];
+  // A clock put back by up to a day may repeat a date that is already behind, hence two days of margin at both ends.
+  let date = since.toZonedDateTimeISO(calendar.zone).toPlainDate().subtract({ days: 2 });
+  let margin = 2;
+  while (date.year <= lastYear && (found.length < count || margin-- > 0)) {
+    if (matchesDate(calendar, date)) {
+      const local = date.toPlainDateTime({ hour: calendar.hour, minute: calendar.minute });
+      found.push(...occurrences(local, calendar.zone).filter((at) => Temporal.Instant.compare(at, since) > 0));
+    }
+    date = date.add({ days: 1 });
+  }
+  return found
+    .sort((a, b) => Temporal.Instant.compare(a, b))
+    .slice(0, count)
+    .map((at) => at.toString());
+}
+
+/** Whether the calendar fires at the instant. */
+export function isCalendarInstant(calendar: ScheduleCalendar, instant: Instant): boolean {
+  checkSchedule(calendar);
+  const local = instantOf(instant).toZonedDateTimeISO(calendar.zone).toPlainDateTime();
+  const planned = local.toPlainDate().toPlainDateTime({ hour: calendar.hour, minute: calendar.minute });
+  return local.equals(planned) && matchesDate(calendar, local.toPlainDate());
+}
+
+/**
+ * The instant at which the schedule closes a period: its first one at or after the period's end.
+ *
+ * @throws OnceperError `malformed_calendar` when the calendar has no such instant (it ends with the year 2100).
+ */
+export function instantClosing(period: string, calendar: PeriodCalendar, schedule: ScheduleCalendar): Instant {
+  const { ends } = periodBounds(period, calendar);
+  const [closing] = calendarInstants(schedule, instantOf(ends).subtract({ microseconds: 1 }).toString(), 1);
+  if (closing === undefined) {
+    throw malformedCalendar(schedule, `has no instant at or after ${ends}, the end of ${period}`);
+  }
+  return closing;
+}
+
+function matchesDate(calendar: ScheduleCalendar, date: Temporal.PlainDate): boolean {
+  const { month = date.month, dayOfMonth = date.day, dayOfWeek = date.dayOfWeek } = calendar;
+  const isInYears = date.year >= firstYear && date.year <= lastYear;
+  return isInYears && month === date.month && dayOfMonth === date.day && dayOfWeek === date.dayOfWeek;
+}
+
+function checkSchedule(calendar: ScheduleCalendar): void {
+  checkZone(calendar.zone);
+  checkField(calendar, 'month', calendar.month ?? 1, 1, 12);
+  checkField(calendar, 'dayOfWeek', calendar.dayOfWeek ?? 1, 1, 7);
+  checkField(calendar, 'hour', calendar.hour, 0, 23);
+  checkField(calendar, 'minute', calendar.minute, 0, 59);
+  // 2000 is a leap year: a 29 February exists, a 30 February would be searched for until 2100 in vain.
+  const month = Temporal.PlainYearMonth.from({ year: 2000, month: calendar.month ?? 1 });
+  checkField(calendar, 'dayOfMonth', calendar.dayOfMonth ?? 1, 1, month.daysInMonth);
+}
+
+function checkField(calendar: ScheduleCalendar, name: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw malformedCalendar(calendar, `has ${name} ${value}, which is not a whole number from ${least} to ${most}`);
+}
+
+function malformedCalendar(calendar: ScheduleCalendar, reason: string): OnceperError {
+  return new OnceperError({
+    code: 'malformed_calendar',
+    message: `The schedule's calendar ${reason}.`,
+    remedy: 'Correct the calendar in the rule file, for example {"dayOfMonth":1,"hour":2,"minute":0}.',
+    at: calendar.zone,
+  });
+}
