@@ -1,0 +1,110 @@
+import type { ActionState, Decision } from './transitions.ts';
+
+/** The action row of a key as `open` reads it, or null where there is none. */
+export interface ExistingAction {
+  readonly state: ActionState;
+  readonly ownerRun: string;
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+/** A decision on a run, with a stable code and a sentence for people. */
+export interface Verdict {
+  readonly decision: Decision;
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** What is known of a key that has no action yet, in the order in which it is asked. */
+export interface Prospect {
+  readonly predecessor: { readonly needed: boolean; readonly period: string | null; readonly done: boolean };
+  /** The job's own answer: ready, nothing to do, or something that a person must supply. */
+  readonly inspection: Inspection;
+}
+
+/** What a job says of a period before it is admitted. `held` names what a person must supply or confirm. */
+export type Inspection =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'held'; readonly code: string; readonly reason: string };
+
+/** What the asker of a run allows beyond the rule: a release signed by a person lifts `held`, never anything else. */
+export interface Waiver {
+  readonly released: boolean;
+}
+
+/**
+ * Decides a run whose key already has an action. Order matters: an override that differs from what was settled is a
+ * conflict before it is a duplicate, so that nobody reads the first result as an answer to another question.
+ */
+export function decideExisting(
+  action: ExistingAction,
+  stated: Readonly<Record<string, string>>,
+  waiver: Waiver,
+): Verdict {
+  const differs = firstDifference(action.overrides, stated);
+  if (action.state === 'skipped') {
+    return { decision: 'refused', code: 'period_skipped', reason: 'the period was skipped, which is final' };
+  }
+  if (differs !== null) {
+    return {
+      decision: 'conflict',
+      code: 'override_conflict',
+      reason: `${differs} was stated differently from what this key was admitted with`,
+    };
+  }
+  switch (action.state) {
+    case 'done':
+    case 'compensating':
+    case 'compensated':
+      return { decision: 'duplicate', code: 'already_done', reason: 'the key is done; this is its stored result' };
+    case 'admitted':
+    case 'running':
+    case 'failed':
+      return { decision: 'in_progress', code: 'owned', reason: `run ${action.ownerRun} owns the key` };
+    case 'exhausted':
+    case 'cancelled':
+      return waiver.released
+        ? { decision: 'admitted', code: 'released', reason: `released after it was ${action.state}` }
+        : {
+            decision: 'held',
+            code: action.state,
+            reason: `the key is ${action.state}; a person must release it before it may be claimed again`,
+          };
+  }
+}
+
+/**
+ * Decides a run whose key has no action. A predecessor that is not done defers even a period without rows of its own:
+ * whether a balance is carried into it is not known before the predecessor's document exists.
+ */
+export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
+  const { predecessor, inspection } = prospect;
+  if (inspection.kind === 'held' && inspection.code !== 'empty' && !waiver.released) {
+    return { decision: 'held', code: inspection.code, reason: inspection.reason };
+  }
+  if (predecessor.needed && !predecessor.done) {
+    return {
+      decision: 'deferred',
+      code: 'predecessor_not_done',
+      reason: `${predecessor.period} must be done first`,
+    };
+  }
+  if (inspection.kind === 'held' && !waiver.released) {
+    return { decision: 'held', code: inspection.code, reason: inspection.reason };
+  }
+  return { decision: 'admitted', code: 'admitted', reason: 'the key was free' };
+}
+
+/** Milliseconds until a deferred run asks again: 1 s while an earlier period is under way, else doubling to 5 minutes. */
+export function askAgainAfter(asked: number, earlierUnderWay: boolean): number {
+  const slowest = 300_000;
+  if (earlierUnderWay) return 1_000;
+  return Math.min(slowest, 1_000 * 2 ** Math.min(asked, 9));
+}
+
+function firstDifference(
+  settled: Readonly<Record<string, string>>,
+  stated: Readonly<Record<string, string>>,
+): string | null {
+  for (const [name, value] of Object.entries(stated)) if (settled[name] !== value) return `--set ${name}=${value}`;
+  return null;
+}

@@ -1,0 +1,37 @@
+import type { AttemptOutcome } from './transitions.ts';
+
+/** One ended attempt, as the budget sees it. */
+export interface EndedAttempt {
+  readonly outcome: AttemptOutcome;
+  readonly slicesFinished: number;
+}
+
+/** What happens to an action after an attempt that did not close it. */
+export type AfterAttempt =
+  | { readonly kind: 'again'; readonly afterMs: number; readonly spent: number }
+  | { readonly kind: 'exhausted'; readonly spent: number };
+
+const FREE: ReadonlySet<AttemptOutcome> = new Set([
+  'worker_lost',
+  'shutdown',
+  'lease_lost',
+  'lease_expired',
+  'superseded',
+]);
+
+/**
+ * Judges the budget after the newest attempt (last in the list). It counts attempts in a row that finished no slice: one
+ * that finished any proves that the period can advance. Losing a worker, a deploy or a lease says nothing about the work,
+ * so these neither count nor wait; a killed fleet must not exhaust a healthy period. Back-off doubles from 1 s to 30 s.
+ */
+export function judgeBudget(attempts: readonly EndedAttempt[], budget: number): AfterAttempt {
+  let spent = 0;
+  for (const attempt of attempts) {
+    if (attempt.slicesFinished > 0) spent = 0;
+    else if (!FREE.has(attempt.outcome)) spent += 1;
+  }
+  if (spent >= budget) return { kind: 'exhausted', spent };
+  const last = attempts.at(-1);
+  if (last === undefined || FREE.has(last.outcome)) return { kind: 'again', afterMs: 0, spent };
+  return { kind: 'again', afterMs: Math.min(30_000, 1_000 * 2 ** Math.max(0, spent - 1)), spent };
+}

@@ -1,0 +1,110 @@
+/**
+ * A life: for each state the states it may become. A state with no successor is final. The lists are drawn in
+ * ARCHITECTURE.md and walked by test/kernel/transitions.test.ts; the store's where clauses are their enforcement.
+ */
+export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
+
+/** True when `to` may follow `from`. */
+export function mayBecome<State extends string>(life: Transitions<State>, from: State, to: State): boolean {
+  return life[from].includes(to);
+}
+
+/** True when nothing may follow `state`. */
+export function isFinal<State extends string>(life: Transitions<State>, state: State): boolean {
+  return life[state].length === 0;
+}
+
+/** What `open` decides about a run, in order of precedence: the first that applies is the answer. */
+export const DECISIONS = ['refused', 'conflict', 'duplicate', 'in_progress', 'held', 'deferred', 'admitted'] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** Only a deferred run asks again, and only a held one can be released; every other decision is final. */
+export const RUN_LIFE: Transitions<Decision> = {
+  refused: [],
+  conflict: [],
+  duplicate: [],
+  in_progress: [],
+  held: ['refused', 'conflict', 'duplicate', 'in_progress', 'held', 'deferred', 'admitted'],
+  deferred: ['refused', 'conflict', 'duplicate', 'in_progress', 'held', 'deferred', 'admitted'],
+  admitted: [],
+};
+
+export type Trigger = 'schedule' | 'manual' | 'backfill';
+
+export type ActionState =
+  | 'admitted'
+  | 'running'
+  | 'failed'
+  | 'exhausted'
+  | 'cancelled'
+  | 'skipped'
+  | 'done'
+  | 'compensating'
+  | 'compensated';
+
+/**
+ * `running → running` is a takeover or the next pass of a superseded one; `failed` goes on by itself, `exhausted` stopped
+ * and, like `cancelled`, is admitted again only by a release.
+ */
+export const ACTION_LIFE: Transitions<ActionState> = {
+  admitted: ['running', 'cancelled', 'skipped'],
+  running: ['running', 'failed', 'exhausted', 'cancelled', 'done'],
+  failed: ['running', 'cancelled', 'skipped'],
+  exhausted: ['admitted', 'cancelled', 'skipped'],
+  cancelled: ['admitted', 'skipped'],
+  skipped: [],
+  done: ['compensating'],
+  compensating: ['compensated'],
+  compensated: [],
+};
+
+/** How an attempt ended. An attempt that has not ended has no outcome. */
+export const ATTEMPT_OUTCOMES = [
+  'done',
+  'failed',
+  'worker_lost',
+  'shutdown',
+  'lease_lost',
+  'lease_expired',
+  'superseded',
+  'cancelled',
+] as const;
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+export type EffectState =
+  | 'pending'
+  | 'sending'
+  | 'unknown'
+  | 'pending_external'
+  | 'succeeded'
+  | 'failed'
+  | 'returned'
+  | 'needs_attention'
+  | 'dead';
+
+/** `sending` past its own lease is `unknown`: whoever takes it next looks the number up before anything is sent. */
+export const EFFECT_LIFE: Transitions<EffectState> = {
+  pending: ['sending', 'dead'],
+  sending: ['succeeded', 'failed', 'pending', 'pending_external', 'unknown', 'needs_attention', 'dead'],
+  unknown: ['unknown', 'succeeded', 'failed', 'pending_external', 'sending', 'needs_attention', 'dead'],
+  pending_external: ['pending_external', 'succeeded', 'failed', 'needs_attention'],
+  succeeded: ['returned'],
+  failed: [],
+  returned: [],
+  needs_attention: ['sending', 'unknown', 'succeeded', 'failed', 'pending_external'],
+  dead: ['pending', 'unknown'],
+};
+
+/** Effects in these states still need the relay; all others are final or wait for a person. */
+export const UNFINISHED_EFFECTS: readonly EffectState[] = ['pending', 'sending', 'unknown', 'pending_external'];
+
+export type PeriodState = 'open' | 'sealed' | 'closed' | 'reconciled' | 'skipped';
+
+/** A period of a job whose rows enter while it is open. The first grant seals it; a sealed period never changes. */
+export const PERIOD_LIFE: Transitions<PeriodState> = {
+  open: ['sealed', 'skipped'],
+  sealed: ['closed', 'skipped'],
+  closed: ['reconciled'],
+  reconciled: [],
+  skipped: [],
+};

@@ -1,0 +1,167 @@
+import pg from 'pg';
+import { OnceperError } from '../kernel/error.ts';
+import type { Tx } from '../kernel/sql.ts';
+import { faultOf } from './fault.ts';
+
+/** A pool of connections to one PostgreSQL, and what its server can do. */
+export interface Database extends Tx {
+  readonly pool: pg.Pool;
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+/** Settings of one transaction, in milliseconds; `set local`, so they end with it. */
+export interface TransactionSettings {
+  readonly lockTimeout?: number;
+  readonly statementTimeout?: number;
+  readonly idleInTransactionTimeout?: number;
+  readonly transactionTimeout?: number;
+  /** What pg_stat_activity shows meanwhile, so that a person sees which slice a connection works on. */
+  readonly label?: string;
+}
+
+const INT8 = 20;
+const DATE = 1082;
+const TIMESTAMPTZ = 1184;
+
+/** Parsers that keep money exact and instants out of JavaScript's Date; everything else is pg's own. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser(oid, format) {
+    if (format === 'binary') return pg.types.getTypeParser(oid, 'binary');
+    if (oid === INT8) return BigInt;
+    if (oid === DATE) return String;
+    if (oid === TIMESTAMPTZ) return isoInstant;
+    return pg.types.getTypeParser(oid, 'text');
+  },
+};
+
+/** `2026-09-30 18:00:00+00`, as a session in UTC writes it, as ISO 8601. */
+function isoInstant(text: string): string {
+  return text.replace(' ', 'T').replace(/\+00$/, 'Z');
+}
+
+/**
+ * Opens a pool. Sessions run in UTC and READ COMMITTED whatever the server's defaults; a connection that the server ends
+ * while it is idle is dropped from the pool and reported to `onIdleError`, never thrown at the process.
+ */
+export function openDatabase(options: {
+  url: string;
+  name: string;
+  max: number;
+  onIdleError?: (error: Error) => void;
+}): Database {
+  const report = options.onIdleError ?? (() => undefined);
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.max,
+    application_name: options.name,
+    types,
+    options: '-c TimeZone=UTC -c default_transaction_isolation=read\\ committed -c DateStyle=ISO -c search_path=public',
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+  });
+  pool.on('error', report);
+  pool.on('connect', (client) => client.on('error', report));
+  return {
+    pool,
+    name: options.name,
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      return execute<Row>(pool, text, values);
+    },
+    close: () => pool.end(),
+  };
+}
+
+/**
+ * Runs `work` in one READ COMMITTED transaction. It commits when `work` returns and rolls back when it throws. An error on
+ * COMMIT itself is `commit_unknown`: the work may or may not be there, and the caller must re-read by key.
+ */
+export async function transaction<T>(
+  db: Database,
+  settings: TransactionSettings,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const client = await connect(db);
+  const tx: Tx = { query: (text, values) => execute(client, text, values) };
+  let broken: Error | undefined;
+  try {
+    await tx.query(opening(settings, db.name));
+    const result = await work(tx);
+    await commit(client);
+    return result;
+  } catch (error) {
+    broken = await rollBack(client, error);
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** One checked-out client for what a pool can't do (COPY, LISTEN, session locks); the caller releases it. */
+export async function connect(db: Database): Promise<pg.PoolClient> {
+  try {
+    return await db.pool.connect();
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
+/** A transaction interface over a client that is already in a transaction of the caller's. */
+export function asTx(client: pg.PoolClient): Tx {
+  return { query: (text, values) => execute(client, text, values) };
+}
+
+async function execute<Row>(
+  target: pg.Pool | pg.PoolClient,
+  text: string,
+  values?: readonly unknown[],
+): Promise<{ rows: Row[]; rowCount: number }> {
+  try {
+    const answer = values === undefined ? await target.query(text) : await target.query(text, [...values]);
+    return { rows: answer.rows as Row[], rowCount: answer.rowCount ?? 0 };
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  try {
+    const answer = await client.query('commit');
+    if (answer.command === 'ROLLBACK') throw new Error('the server answered COMMIT with ROLLBACK');
+  } catch (error) {
+    throw new OnceperError({
+      code: 'commit_unknown',
+      message: `the answer to COMMIT was lost: ${faultOf(error).message}`,
+      remedy: 'read the row again by its key before deciding anything',
+      cause: error,
+    });
+  }
+}
+
+/** Rolls back; a connection that can't even do that is handed to release() and destroyed. */
+async function rollBack(client: pg.PoolClient, error: unknown): Promise<Error | undefined> {
+  if (error instanceof OnceperError && (error.code === 'connection_lost' || error.code === 'commit_unknown'))
+    return error;
+  try {
+    await client.query('rollback');
+    return undefined;
+  } catch (failure) {
+    return faultOf(failure);
+  }
+}
+
+function opening(settings: TransactionSettings, name: string): string {
+  const parts = ['begin isolation level read committed'];
+  const set = (parameter: string, value: number | undefined) => {
+    if (value !== undefined) parts.push(`set local ${parameter} = ${Math.max(1, Math.round(value))}`);
+  };
+  set('lock_timeout', settings.lockTimeout);
+  set('statement_timeout', settings.statementTimeout);
+  set('idle_in_transaction_session_timeout', settings.idleInTransactionTimeout);
+  set('transaction_timeout', settings.transactionTimeout);
+  if (settings.label !== undefined) {
+    parts.push(`set local application_name = ${pg.escapeLiteral(`${name} ${settings.label}`.slice(0, 63))}`);
+  }
+  return parts.join('; ');
+}
