@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import { OnceperError } from '../kernel/error.ts';
+
+const LOOPBACK = '127.0.0.1';
+
+/** A port of the loopback interface that nobody listens on at this moment; another process may still take it first. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, LOOPBACK, () => {
+      const address = probe.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Whether somebody listens on this port of the loopback interface, or we may not. */
+export function isPortTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(true));
+    probe.listen(port, LOOPBACK, () => probe.close(() => resolve(false)));
+  });
+}
+
+/** The first port from `from` on that is free and not in `except`. Throws `no_free_port` after a hundred taken ones. */
+export async function nextFreePort(from: number, except: readonly number[] = []): Promise<number> {
+  for (let port = from; port < from + 100; port += 1) {
+    if (!except.includes(port) && !(await isPortTaken(port))) return port;
+  }
+  throw new OnceperError({
+    code: 'no_free_port',
+    message: `ports ${from} to ${from + 99} of 127.0.0.1 are all taken`,
+    remedy: 'stop what listens there, or name a free port',
+    at: `127.0.0.1:${from}`,
+  });
+}

@@ -1,0 +1,167 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { OnceperError } from '../kernel/error.ts';
+import { canEnter, databaseUser } from './database-user.ts';
+import { type Exit, lastLines, startGuarded } from './guarded-process.ts';
+import { postgresBinaries } from './postgres-binaries.ts';
+import { dataHome, initialiseData, OWNER, ownerOfData } from './postgres-data.ts';
+
+/** A PostgreSQL server that is ready and has the database `onceper`. */
+export interface EmbeddedPostgres {
+  /** Connection string of the superuser `onceper` to the database `onceper`; no password: loopback only. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly dataDir: string;
+  readonly logFile: string;
+  readonly version: string;
+  /** Resolves when the server has gone, whoever ended it. */
+  readonly exited: Promise<Exit>;
+  /** Fast shutdown: open transactions are rolled back, everything committed stays. Resolves when it has gone. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Cold starts read a hundred megabytes of binaries; recovery after a kill replays at most a checkpoint's worth of WAL. */
+const READY_WITHIN_MS = 60_000;
+const STOP_WITHIN_MS = 15_000;
+
+/**
+ * Starts a PostgreSQL 18 on 127.0.0.1, its data in a folder below `dir`, made at the first start. With `durable` false a
+ * crash of the machine may lose data (tests); a crash of the server alone does not. The server ends when this process
+ * ends, in whatever way. Throws `postgres_not_started` with the end of the server's log, `postgres_running` when the
+ * data are in use, and what `postgres-data.ts` throws.
+ */
+export async function startPostgres(options: {
+  readonly dir: string;
+  readonly port: number;
+  readonly durable: boolean;
+  /** Called with the server's pid as soon as there is one, before it is ready. */
+  readonly onPid?: (pid: number) => void;
+}): Promise<EmbeddedPostgres> {
+  const asked = databaseUser();
+  const home = dataHome(path.resolve(options.dir), asked);
+  const user = ownerOfData(home, asked);
+  refuseUnreachable(home, user);
+  const binaries = postgresBinaries(user);
+  const dataDir = initialiseData(home, binaries, { user, durable: options.durable });
+  refuseRunning(dataDir);
+
+  const logFile = path.join(home, 'postgres.log');
+  const server = await startGuarded({
+    file: binaries.postgres,
+    args: ['-D', dataDir, '-p', String(options.port), ...settings(options.durable)],
+    cwd: dataDir,
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+    logFile,
+    stopSignal: 'INT',
+    graceMs: STOP_WITHIN_MS,
+    user: user ?? undefined,
+  });
+  options.onPid?.(server.pid);
+  const stop = async (): Promise<void> => {
+    await server.stop();
+  };
+  try {
+    await waitUntilReady(options.port, server.isRunning, logFile);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    url: urlOf(options.port, OWNER),
+    port: options.port,
+    pid: server.pid,
+    dataDir,
+    logFile,
+    version: binaries.version,
+    exited: server.exited,
+    stop,
+  };
+}
+
+function settings(durable: boolean): string[] {
+  const values: Record<string, string> = {
+    listen_addresses: '127.0.0.1',
+    // A socket in /tmp could be reached by every user of the machine.
+    unix_socket_directories: '',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    max_connections: '200',
+    ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  };
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+function urlOf(port: number, database: string): string {
+  return `postgresql://${OWNER}@127.0.0.1:${port}/${database}`;
+}
+
+async function waitUntilReady(port: number, isRunning: () => boolean, logFile: string): Promise<void> {
+  const until = performance.now() + READY_WITHIN_MS;
+  while (isRunning() && performance.now() < until) {
+    if (await ensureDatabase(port)) return;
+    await delay(25);
+  }
+  throw new OnceperError({
+    code: 'postgres_not_started',
+    message: `PostgreSQL ${isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
+    remedy: `read ${logFile}, or set DATABASE_URL to a server of your own`,
+    at: `127.0.0.1:${port}`,
+  });
+}
+
+/** Whether the server answers; when it does, its database exists. */
+async function ensureDatabase(port: number): Promise<boolean> {
+  const client = new pg.Client({ connectionString: urlOf(port, 'postgres'), connectionTimeoutMillis: 2_000 });
+  // An ended connection is reported by the query that fails; without a listener the event would end this process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch {
+    return false;
+  }
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [OWNER]);
+    if (found.rowCount === 0) await client.query(`create database ${OWNER}`);
+    return true;
+  } finally {
+    await client.end();
+  }
+}
+
+function refuseUnreachable(home: string, user: { uid: number; gid: number } | null): void {
+  if (canEnter(user, home)) return;
+  throw new OnceperError({
+    code: 'data_unreachable',
+    message: `the database's folder ${home} can't be entered by ${user === null ? 'this user' : `the user ${user.uid}`}`,
+    remedy: 'give that folder to the user who runs this, or remove it to begin anew',
+    at: home,
+  });
+}
+
+/** PostgreSQL would refuse too, but with a remedy (delete the lock file) that destroys data. */
+function refuseRunning(dataDir: string): void {
+  const pid = postmasterOf(dataDir);
+  if (pid === null) return;
+  throw new OnceperError({
+    code: 'postgres_running',
+    message: `a PostgreSQL server (pid ${pid}) already runs on ${dataDir}`,
+    remedy: 'stop it with npx onceper down, or use it through DATABASE_URL',
+    at: dataDir,
+  });
+}
+
+/** The pid of the server that runs on this data directory, or null: a pid that was recycled has another working folder. */
+export function postmasterOf(dataDir: string): number | null {
+  const file = path.join(dataDir, 'postmaster.pid');
+  if (!existsSync(file)) return null;
+  const pid = Number.parseInt(readFileSync(file, 'utf8').split('\n')[0] ?? '', 10);
+  if (!Number.isInteger(pid)) return null;
+  try {
+    return realpathSync(`/proc/${pid}/cwd`) === realpathSync(dataDir) ? pid : null;
+  } catch {
+    return null;
+  }
+}
