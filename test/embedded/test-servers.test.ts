@@ -13,9 +13,17 @@ test('each test database is a UTF-8 database of its own on PostgreSQL 18, in UTC
     const shown = await client.query(
       `select current_setting('server_encoding') as encoding, current_setting('timezone') as zone,
               current_setting('server_version_num')::int / 10000 as major, current_setting('max_connections')::int as connections,
+              to_regclass('onceper.action') is not null as migrated,
               (select datlocale from pg_database where datname = current_database()) as locale`,
     );
-    expect(shown.rows[0]).toEqual({ encoding: 'UTF8', zone: 'UTC', major: 18, connections: 200, locale: 'C.UTF-8' });
+    expect(shown.rows[0]).toEqual({
+      encoding: 'UTF8',
+      zone: 'UTC',
+      major: 18,
+      connections: 200,
+      migrated: true,
+      locale: 'C.UTF-8',
+    });
   } finally {
     await client.end();
     await first.drop();

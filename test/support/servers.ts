@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -8,6 +8,7 @@ import { freePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { cacheFolder, findTemporalCli } from '../../src/embedded/temporal-cli.ts';
+import { migrate } from '../../src/store/migrate.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -90,9 +91,6 @@ async function providedTemporal(dir: string, stops: Stop[]): Promise<{ address: 
 
 async function makeTemplate(serverUrl: string, name: string): Promise<void> {
   await onServer(serverUrl, (client) => client.query(`create database ${name}`));
-  const migrations = path.resolve(import.meta.dirname, '../../src/store/migrate.ts');
-  if (!existsSync(migrations)) return;
-  const { migrate } = (await import(migrations)) as { migrate: (url: string) => Promise<unknown> };
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   await migrate(url.href);
