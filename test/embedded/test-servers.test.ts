@@ -1,7 +1,8 @@
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
+import { createTestNamespace } from '../support/namespace.ts';
 
 test('each test database is a UTF-8 database of its own on PostgreSQL 18, in UTC', async () => {
   const first = await createTestDatabase();
@@ -31,11 +32,16 @@ test('each test database is a UTF-8 database of its own on PostgreSQL 18, in UTC
   }
 });
 
-test('the Temporal server of the tests answers for its namespace', async () => {
-  const connection = await Connection.connect({ address: inject('temporalAddress') });
+test('each test namespace takes workflows at once, and their ids are its own', async () => {
+  const first = await createTestNamespace();
+  const second = await createTestNamespace();
+  const connection = await Connection.connect({ address: first.address });
   try {
-    const described = await connection.workflowService.describeNamespace({ namespace: 'default' });
-    expect(described.namespaceInfo?.name).toBe('default');
+    for (const { namespace } of [first, second]) {
+      const { workflow } = new Client({ connection, namespace });
+      const started = await workflow.start('tick', { taskQueue: 'nobody', workflowId: 'settlement:2026-09' });
+      expect(started.workflowId).toBe('settlement:2026-09');
+    }
   } finally {
     await connection.close();
   }
