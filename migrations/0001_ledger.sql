@@ -154,6 +154,7 @@ create table onceper.attempt (
   outcome text,
   code text,
   detail text,
+  slices_begun integer not null default 0,
   slices_finished integer not null default 0,
   constraint attempt_pk primary key (run, number),
   constraint attempt_pass_once unique (run, execution, pass),

@@ -3,6 +3,7 @@ import type { AttemptOutcome } from './transitions.ts';
 /** One ended attempt, as the budget sees it. */
 export interface EndedAttempt {
   readonly outcome: AttemptOutcome;
+  readonly slicesBegun: number;
   readonly slicesFinished: number;
 }
 
@@ -28,10 +29,14 @@ export function judgeBudget(attempts: readonly EndedAttempt[], budget: number): 
   let spent = 0;
   for (const attempt of attempts) {
     if (attempt.slicesFinished > 0) spent = 0;
-    else if (!FREE.has(attempt.outcome)) spent += 1;
+    else if (!isFree(attempt)) spent += 1;
   }
   if (spent >= budget) return { kind: 'exhausted', spent };
   const last = attempts.at(-1);
-  if (last === undefined || FREE.has(last.outcome)) return { kind: 'again', afterMs: 0, spent };
+  if (last === undefined || isFree(last)) return { kind: 'again', afterMs: 0, spent };
   return { kind: 'again', afterMs: Math.min(30_000, 1_000 * 2 ** Math.max(0, spent - 1)), spent };
+}
+
+function isFree(attempt: EndedAttempt): boolean {
+  return FREE.has(attempt.outcome) || (attempt.outcome === 'lease_lost' && attempt.slicesBegun === 0);
 }

@@ -1,0 +1,144 @@
+import { askAgainAfter, decideExisting, decideNew, type Inspection, type Verdict } from '../kernel/admission.ts';
+import { OnceperError } from '../kernel/error.ts';
+import type { Tx } from '../kernel/sql.ts';
+import {
+  type Action,
+  actionByKey,
+  isEarlierUnderWay,
+  isSettledKey,
+  type NewAction,
+  readmitAction,
+  winAction,
+} from './actions.ts';
+import { type Database, transaction } from './database.ts';
+import { lockJob } from './rules.ts';
+import { isUndecided, recordRun, runByStartId, type RunRequest, type StoredRun } from './runs.ts';
+
+/** A run whose key is known, and what an admission would write. */
+export interface OpenRequest {
+  readonly run: RunRequest & { readonly period: string; readonly key: string };
+  readonly admission: Pick<NewAction, 'fingerprint' | 'ruleVersion' | 'release' | 'startWindowMs'>;
+  /** The period that must be done first and its key, or null where the job has no such need or this is its first period. */
+  readonly predecessor: { readonly period: string; readonly key: string } | null;
+}
+
+/** The stored run, the action it met or won, and, for a deferred run, when to ask again. */
+export interface Opened {
+  readonly run: StoredRun;
+  readonly action: Action | null;
+  readonly askAgainMs: number | null;
+}
+
+/** What `open` asks of the job, inside the transaction that decides. */
+export type Inspect = (tx: Tx) => Promise<Inspection>;
+
+/**
+ * Decides a run, once, and stores the decision on it. Asked again with the same start id it gives the stored decision back,
+ * except `deferred` and `held`, which are decided anew. A key that has an action is decided by SELECTs that lock nothing, so
+ * a duplicate adds its run row and nothing else. A free key is won in one READ COMMITTED transaction, job lock first, action
+ * before run: of any number of parallel opens of a key one is admitted, and the others name it.
+ */
+export async function openRun(db: Database, request: OpenRequest, inspect: Inspect): Promise<Opened> {
+  const stored = await runByStartId(db, request.run.startId);
+  if (stored !== null && !isUndecided(stored)) return answer(db, stored);
+  const waiver = { released: stored !== null && stored.releasedBy !== null };
+  const existing = await actionByKey(db, request.run.key);
+  if (existing !== null) {
+    const verdict = decideExisting(existing, request.run.overrides, waiver);
+    if (verdict.decision !== 'admitted') return answer(db, await recordRun(db, request.run, verdict, 1));
+  }
+  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, inspect, waiver, stored));
+  return answer(db, run);
+}
+
+/** Stores the refusal of a run that can never be admitted; asked again it gives what is stored. */
+export async function refuseRun(db: Database, run: RunRequest, code: string, reason: string): Promise<StoredRun> {
+  const stored = await runByStartId(db, run.startId);
+  if (stored !== null && !isUndecided(stored)) return stored;
+  return recordRun(db, run, { decision: 'refused', code, reason }, 1);
+}
+
+async function admit(
+  tx: Tx,
+  request: OpenRequest,
+  inspect: Inspect,
+  waiver: { readonly released: boolean },
+  stored: StoredRun | null,
+): Promise<StoredRun> {
+  const { run } = request;
+  await lockJob(tx, run.job);
+  const verdict = await judge(tx, request, inspect, waiver);
+  if (verdict.decision !== 'admitted') {
+    const earlier = verdict.decision === 'deferred' && (await isEarlierUnderWay(tx, run.job, run.period));
+    return recordRun(tx, run, verdict, earlier ? 0 : (stored?.asked ?? 0) + 1);
+  }
+  if (!(await takeKey(tx, request, waiver))) {
+    const winner = await mustHaveAction(tx, run.key);
+    return recordRun(tx, run, decideExisting(winner, run.overrides, waiver), 1);
+  }
+  const admitted = await recordRun(tx, run, verdict, 1);
+  if (admitted.decision === 'admitted') return admitted;
+  // Two opens of one start id: the other stored another decision first, and that one stands. Our roll-back frees the key.
+  throw new OnceperError({
+    code: 'open_raced',
+    message: `run ${run.startId} was decided ${admitted.decision} by another open at the same moment`,
+    remedy: 'open it again: the stored decision is the answer',
+    at: run.key,
+  });
+}
+
+async function judge(
+  tx: Tx,
+  request: OpenRequest,
+  inspect: Inspect,
+  waiver: { readonly released: boolean },
+): Promise<Verdict> {
+  const { run, predecessor } = request;
+  const existing = await actionByKey(tx, run.key);
+  if (existing !== null) return decideExisting(existing, run.overrides, waiver);
+  return decideNew(
+    {
+      predecessor: {
+        needed: predecessor !== null,
+        period: predecessor?.period ?? null,
+        done: predecessor === null || (await isSettledKey(tx, predecessor.key)),
+      },
+      inspection: await inspect(tx),
+    },
+    waiver,
+  );
+}
+
+/** Wins a free key, or a released one; false where another run was faster. */
+async function takeKey(tx: Tx, request: OpenRequest, waiver: { readonly released: boolean }): Promise<boolean> {
+  const { run, admission } = request;
+  const won = await winAction(tx, {
+    ...admission,
+    key: run.key,
+    job: run.job,
+    period: run.period,
+    ownerRun: run.startId,
+    overrides: run.overrides,
+  });
+  if (won || !waiver.released) return won;
+  return readmitAction(tx, { key: run.key, ownerRun: run.startId, startWindowMs: admission.startWindowMs });
+}
+
+/** Reads the action again after the decision: what a caller sees is never older than the run's own row. */
+async function answer(db: Database, run: StoredRun): Promise<Opened> {
+  const action = run.key === null ? null : await actionByKey(db, run.key);
+  if (run.decision !== 'deferred') return { run, action, askAgainMs: null };
+  return { run, action, askAgainMs: askAgainAfter(run.asked, run.asked === 0) };
+}
+
+async function mustHaveAction(tx: Tx, key: string): Promise<Action> {
+  // A statement of its own: inside the insert's own snapshot the winner's row is not visible (360 of 500 losers saw nothing).
+  const action = await actionByKey(tx, key);
+  if (action !== null) return action;
+  throw new OnceperError({
+    code: 'action_vanished',
+    message: `the key ${key} could neither be won nor found`,
+    remedy: 'actions are never deleted: look for a hand that did',
+    at: key,
+  });
+}
