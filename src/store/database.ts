@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
-import type { Tx } from '../kernel/sql.ts';
+import type { Instant, Tx } from '../kernel/sql.ts';
 import { faultOf } from './fault.ts';
 
 /** A pool of connections to one PostgreSQL, and what its server can do. */
@@ -96,6 +96,15 @@ export async function transaction<T>(
   } finally {
     client.release(broken);
   }
+}
+
+/** The database's clock, the only one that decides anything. */
+export async function clockOf(tx: Tx): Promise<Instant> {
+  const { rows } = await tx.query<{ now: Instant }>('select clock_timestamp() as now');
+  const [row] = rows;
+  if (row === undefined)
+    throw new OnceperError({ code: 'database', message: 'the clock gave no row', remedy: 'try again' });
+  return row.now;
 }
 
 /** One checked-out client for what a pool can't do (COPY, LISTEN, session locks); the caller releases it. */

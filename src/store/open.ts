@@ -29,8 +29,12 @@ export interface Opened {
   readonly askAgainMs: number | null;
 }
 
-/** What `open` asks of the job, inside the transaction that decides. */
-export type Inspect = (tx: Tx) => Promise<Inspection>;
+/** What `open` asks of the job, only where the key has no action. */
+export interface OpenHooks {
+  /** Tops up the job's period rows in a short transaction of its own, before the one that decides. */
+  prepare(): Promise<void>;
+  inspect(tx: Tx): Promise<Inspection>;
+}
 
 /**
  * Decides a run, once, and stores the decision on it. Asked again with the same start id it gives the stored decision back,
@@ -38,7 +42,7 @@ export type Inspect = (tx: Tx) => Promise<Inspection>;
  * a duplicate adds its run row and nothing else. A free key is won in one READ COMMITTED transaction, job lock first, action
  * before run: of any number of parallel opens of a key one is admitted, and the others name it.
  */
-export async function openRun(db: Database, request: OpenRequest, inspect: Inspect): Promise<Opened> {
+export async function openRun(db: Database, request: OpenRequest, hooks: OpenHooks): Promise<Opened> {
   const stored = await runByStartId(db, request.run.startId);
   if (stored !== null && !isUndecided(stored)) return answer(db, stored);
   const waiver = { released: stored !== null && stored.releasedBy !== null };
@@ -47,7 +51,8 @@ export async function openRun(db: Database, request: OpenRequest, inspect: Inspe
     const verdict = decideExisting(existing, request.run.overrides, waiver);
     if (verdict.decision !== 'admitted') return answer(db, await recordRun(db, request.run, verdict, 1));
   }
-  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, inspect, waiver, stored));
+  await hooks.prepare();
+  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, waiver, stored));
   return answer(db, run);
 }
 
@@ -61,13 +66,13 @@ export async function refuseRun(db: Database, run: RunRequest, code: string, rea
 async function admit(
   tx: Tx,
   request: OpenRequest,
-  inspect: Inspect,
+  hooks: OpenHooks,
   waiver: { readonly released: boolean },
   stored: StoredRun | null,
 ): Promise<StoredRun> {
   const { run } = request;
   await lockJob(tx, run.job);
-  const verdict = await judge(tx, request, inspect, waiver);
+  const verdict = await judge(tx, request, hooks, waiver);
   if (verdict.decision !== 'admitted') {
     const earlier = verdict.decision === 'deferred' && (await isEarlierUnderWay(tx, run.job, run.period));
     return recordRun(tx, run, verdict, earlier ? 0 : (stored?.asked ?? 0) + 1);
@@ -90,7 +95,7 @@ async function admit(
 async function judge(
   tx: Tx,
   request: OpenRequest,
-  inspect: Inspect,
+  hooks: OpenHooks,
   waiver: { readonly released: boolean },
 ): Promise<Verdict> {
   const { run, predecessor } = request;
@@ -103,7 +108,7 @@ async function judge(
         period: predecessor?.period ?? null,
         done: predecessor === null || (await isSettledKey(tx, predecessor.key)),
       },
-      inspection: await inspect(tx),
+      inspection: await hooks.inspect(tx),
     },
     waiver,
   );

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { duePeriod, isScheduled, periodsAhead } from '../src/jobs/due.ts';
+import type { Job } from '../src/jobs/job.ts';
+import { type JobRule, parseRule, periodCalendar } from '../src/jobs/rule.ts';
+import { OnceperError } from '../src/kernel/error.ts';
+import { normaliseInstant } from '../src/kernel/instant.ts';
+import { businessKey } from '../src/kernel/key.ts';
+import type { Instant } from '../src/kernel/sql.ts';
+import type { Trigger } from '../src/kernel/transitions.ts';
+import { clockOf, transaction } from '../src/store/database.ts';
+import { type Opened, openRun, refuseRun } from '../src/store/open.ts';
+import { activeRule, isOneOff, type StoredRule } from '../src/store/rules.ts';
+import { type RunRequest, runByStartId } from '../src/store/runs.ts';
+import type { ActivityServices } from './services.ts';
+
+/** A start, by whatever door. The nominal time is the schedule's, or what the door stamped from the database's clock. */
+export interface OpenInput {
+  readonly startId: string;
+  readonly job: string;
+  readonly scheduledAt: Instant | null;
+  readonly door: 'schedule' | 'run' | 'backfill';
+  readonly actor: string;
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+/** What the tick needs to know of the decision; all else is read from the ledger by those who want it. */
+export interface OpenOutput {
+  readonly run: string;
+  readonly decision: Opened['run']['decision'];
+  readonly code: string;
+  readonly reason: string;
+  readonly job: string;
+  readonly key: string | null;
+  readonly period: string | null;
+  /** The run that owns the key: its period workflow is started for `admitted` and for `in_progress`. */
+  readonly owner: string | null;
+  readonly askAgainMs: number | null;
+  readonly result: unknown;
+}
+
+/** Records and decides a run (store/open.ts has the guarantees). Asked twice with one start id it answers the same. */
+export async function open(services: ActivityServices, input: OpenInput): Promise<OpenOutput> {
+  const opened = await decide(services, await asFirstAsked(services, input));
+  const { run, action } = opened;
+  const { startId, job, key, decision, code, trigger } = run;
+  services.log({ event: 'run_decided', job, run: startId, decision, code, trigger, ...(key === null ? {} : { key }) });
+  return {
+    run: startId,
+    decision,
+    code,
+    reason: run.reason,
+    job,
+    key,
+    period: run.period,
+    owner: action?.ownerRun ?? null,
+    askAgainMs: opened.askAgainMs,
+    result: decision === 'duplicate' ? action?.result : null,
+  };
+}
+
+/** A run that is asked again keeps the time, actor and overrides it was stored with: only its decision may change. */
+async function asFirstAsked(services: ActivityServices, input: OpenInput): Promise<RunRequest & { door: string }> {
+  const stored = await runByStartId(services.db, input.startId);
+  if (stored !== null) return { ...stored, door: input.door };
+  const trigger: Trigger = input.door === 'run' ? 'manual' : input.door;
+  return { ...input, trigger, period: null, key: null };
+}
+
+async function decide(services: ActivityServices, request: RunRequest & { door: string }): Promise<Opened> {
+  const { db, registry } = services;
+  const job = registry.find(request.job);
+  if (job === null) return refuse(services, request, 'unknown_job', `no job is called ${request.job}`);
+  const stored = await activeRule(db, request.job);
+  if (stored === null) return refuse(services, request, 'no_rule', `no rule is loaded for ${request.job}`);
+  if (request.scheduledAt === null) {
+    return refuse(services, request, 'no_nominal_time', 'the start carries no nominal time, and none may be guessed');
+  }
+  try {
+    job.checkOverrides(request.overrides);
+    return await openDue(services, job, stored, { ...request, scheduledAt: normaliseInstant(request.scheduledAt) });
+  } catch (error) {
+    if (!(error instanceof OnceperError) || !MALFORMED.has(error.code)) throw error;
+    const scheduledAt = error.code === 'malformed_instant' ? null : request.scheduledAt;
+    return refuse(services, { ...request, scheduledAt }, error.code, `${error.message}; ${error.remedy}`);
+  }
+}
+
+/** What a caller spelled wrong: the run is refused with the sentence that says so. */
+const MALFORMED: ReadonlySet<string> = new Set([
+  'unknown_override',
+  'malformed_override',
+  'malformed_instant',
+  'malformed_period',
+]);
+
+async function openDue(
+  services: ActivityServices,
+  job: Job,
+  stored: StoredRule,
+  request: RunRequest & { scheduledAt: Instant; door: string },
+): Promise<Opened> {
+  const { db } = services;
+  const rule = parseRule(stored.body, `${stored.job} version ${stored.version}`);
+  const now = await clockOf(db);
+  const due = duePeriod(rule, request.scheduledAt, now);
+  const trigger = await triggerOf(services, rule, request);
+  if (due.kind === 'refused') {
+    return refuse(services, { ...request, trigger, period: due.period }, due.code, due.reason);
+  }
+  const key = businessKey(job.id, due.period);
+  const run = { ...request, trigger, period: due.period, key };
+  const admission = {
+    fingerprint: fingerprintOf(run),
+    ruleVersion: stored.version,
+    release: services.release,
+    startWindowMs: rule.startWindowSeconds * 1000,
+  };
+  const needsPrevious = job.needs === 'previous' && due.predecessor !== null;
+  const predecessor = needsPrevious ? { period: due.predecessor, key: businessKey(job.id, due.predecessor) } : null;
+  return openRun(db, { run, admission, predecessor }, hooksOf(services, job, rule, stored, run, now));
+}
+
+function hooksOf(
+  services: ActivityServices,
+  job: Job,
+  rule: JobRule,
+  stored: StoredRule,
+  run: { period: string; key: string; overrides: Readonly<Record<string, string>> },
+  now: Instant,
+) {
+  return {
+    prepare: () =>
+      transaction(services.db, { lockTimeout: 15_000 }, (tx) => job.preparePeriods(tx, periodsAhead(rule, now))),
+    inspect: (tx: Parameters<Job['inspect']>[0]) =>
+      job.inspect(tx, {
+        key: run.key,
+        period: run.period,
+        ruleVersion: stored.version,
+        rule,
+        calendar: periodCalendar(rule),
+        overrides: run.overrides,
+      }),
+  };
+}
+
+/** Temporal can't tell its schedule from a raw trigger or backfill; the calendar can. */
+async function triggerOf(
+  services: ActivityServices,
+  rule: JobRule,
+  request: RunRequest & { scheduledAt: Instant; door: string },
+): Promise<Trigger> {
+  if (request.door !== 'schedule') return request.trigger;
+  const planned =
+    isScheduled(rule, request.scheduledAt) || (await isOneOff(services.db, request.job, request.scheduledAt));
+  return planned ? 'schedule' : 'manual';
+}
+
+/** A digest of what was asked, the same for every spelling of the same meaning (RFC 8785). */
+function fingerprintOf(run: { job: string; period: string; overrides: Readonly<Record<string, string>> }): string {
+  const { job, period, overrides } = run;
+  return createHash('sha256')
+    .update(canonicalize({ job, period, overrides }) ?? '')
+    .digest('hex');
+}
+
+async function refuse(services: ActivityServices, run: RunRequest, code: string, reason: string): Promise<Opened> {
+  const stored = await refuseRun(services.db, { ...run, key: null }, code, reason);
+  return { run: stored, action: null, askAgainMs: null };
+}

@@ -1,0 +1,74 @@
+import { instantClosing, isCalendarInstant } from '../kernel/calendar.ts';
+import { compareInstants } from '../kernel/instant.ts';
+import {
+  comparePeriods,
+  nextPeriod,
+  type PeriodBounds,
+  parsePeriod,
+  periodBounds,
+  periodClosedBy,
+  periodContaining,
+  periodsBetween,
+  previousPeriod,
+} from '../kernel/period.ts';
+import type { Instant } from '../kernel/sql.ts';
+import { type JobRule, periodCalendar, scheduleCalendar } from './rule.ts';
+
+/** The period that a nominal time closes under a rule, or why that time can never be admitted. */
+export type Due =
+  | { readonly kind: 'due'; readonly period: string; readonly predecessor: string | null }
+  | { readonly kind: 'refused'; readonly code: string; readonly reason: string; readonly period: string };
+
+/**
+ * Derives the period from the nominal time in the rule's zone and judges it by `now`, the database's clock: a period that
+ * lies before the job's first or has not ended can't be closed. No clock, zone or locale of the process takes part.
+ */
+export function duePeriod(rule: JobRule, nominal: Instant, now: Instant): Due {
+  const calendar = periodCalendar(rule);
+  const first = parsePeriod(rule.first, calendar);
+  const period = periodClosedBy(nominal, calendar);
+  if (comparePeriods(period, first, calendar) < 0) {
+    return {
+      kind: 'refused',
+      code: 'before_first',
+      period,
+      reason: `${period} lies before the job's first period ${first}`,
+    };
+  }
+  const { ends } = periodBounds(period, calendar);
+  if (compareInstants(ends, now) > 0) {
+    return { kind: 'refused', code: 'not_ended', period, reason: `${period} ends at ${ends}, which is still to come` };
+  }
+  return { kind: 'due', period, predecessor: period === first ? null : previousPeriod(period, calendar) };
+}
+
+/** The nominal time of a period: the schedule's first instant at or after its end. Throws `malformed_period`. */
+export function nominalTimeOf(rule: JobRule, period: string): Instant {
+  const calendar = periodCalendar(rule);
+  return instantClosing(parsePeriod(period, calendar), calendar, scheduleCalendar(rule));
+}
+
+/** True when the schedule itself fires at this instant. */
+export function isScheduled(rule: JobRule, nominal: Instant): boolean {
+  return isCalendarInstant(scheduleCalendar(rule), nominal);
+}
+
+/**
+ * The bounds of every period from the rule's first to the one after the current, ascending: rows exist ahead of need, so
+ * that a late row always finds a next open period.
+ */
+export function periodsAhead(rule: JobRule, now: Instant): readonly PeriodBounds[] {
+  const calendar = periodCalendar(rule);
+  const last = nextPeriod(periodContaining(now, calendar), calendar);
+  return periodsBetween(parsePeriod(rule.first, calendar), last, calendar).map((period) =>
+    periodBounds(period, calendar),
+  );
+}
+
+/** Every period from the rule's first to the last one that has ended, ascending: what the ledger must account for. */
+export function endedPeriods(rule: JobRule, now: Instant): readonly string[] {
+  const calendar = periodCalendar(rule);
+  const last = previousPeriod(periodContaining(now, calendar), calendar);
+  const first = parsePeriod(rule.first, calendar);
+  return comparePeriods(last, first, calendar) < 0 ? [] : periodsBetween(first, last, calendar);
+}

@@ -1,0 +1,79 @@
+import type { Decision, Trigger } from '../kernel/transitions.ts';
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+/** Which row an event is about; every line carries what it knows of these, and `release` beside them. */
+interface Subject {
+  readonly job?: string;
+  readonly key?: string;
+  readonly run?: string;
+  readonly attempt?: number;
+  readonly fence?: bigint | string;
+}
+
+/**
+ * Everything this product logs. One line is one event; a new kind of line begins here. Ids, counts and codes only: no
+ * amounts, names, bodies or connection strings.
+ */
+export type Event = Subject &
+  (
+    | { readonly event: 'run_decided'; readonly decision: Decision; readonly code: string; readonly trigger: Trigger }
+    | { readonly event: 'attempt_granted'; readonly slices: number }
+    | { readonly event: 'attempt_busy'; readonly until: string }
+    | { readonly event: 'attempt_ended'; readonly outcome: string; readonly code: string | null; readonly next: string }
+    | { readonly event: 'slices_performed'; readonly slices: number; readonly ms: number }
+    | { readonly event: 'lease_renewed' }
+    | { readonly event: 'lease_lost'; readonly step: string }
+    | { readonly event: 'action_done'; readonly ms: number }
+    | { readonly event: 'activity_failed'; readonly step: string; readonly code: string; readonly message: string }
+    | { readonly event: 'worker_started'; readonly taskQueue: string; readonly namespace: string }
+    | { readonly event: 'relay_started'; readonly gateway: string }
+    | { readonly event: 'gateway_started'; readonly url: string; readonly journal: string }
+    | { readonly event: 'draining'; readonly signal: string; readonly graceMs: number }
+    | { readonly event: 'stopped'; readonly code: number }
+    | { readonly event: 'search_attributes_registered'; readonly names: readonly string[] }
+    | { readonly event: 'relay_batch'; readonly counts: Readonly<Record<string, number>> }
+    | {
+        readonly event: 'effect_recorded';
+        readonly number: string;
+        readonly state: string;
+        readonly code: string | null;
+      }
+    | { readonly event: 'effect_lost'; readonly number: string }
+    | { readonly event: 'database_idle_error'; readonly message: string }
+    | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
+    | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
+  );
+
+/** The level of a kind of event: `warn` is for what an operator may want to look at, `error` for what a person must. */
+export function levelOf(event: Event): Level {
+  switch (event.event) {
+    case 'sdk':
+      return event.level;
+    case 'lease_renewed':
+    case 'slices_performed':
+    case 'relay_batch':
+      return 'debug';
+    case 'activity_failed':
+    case 'lease_lost':
+    case 'effect_lost':
+    case 'database_idle_error':
+    case 'server_waited_for':
+      return 'warn';
+    case 'attempt_ended':
+      return event.next === 'exhausted' ? 'error' : 'warn';
+    case 'effect_recorded':
+      return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
+    case 'run_decided':
+    case 'attempt_granted':
+    case 'attempt_busy':
+    case 'action_done':
+    case 'worker_started':
+    case 'relay_started':
+    case 'gateway_started':
+    case 'draining':
+    case 'stopped':
+    case 'search_attributes_registered':
+      return 'info';
+  }
+}
