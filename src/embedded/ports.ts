@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { OnceperError } from '../kernel/error.ts';
 
@@ -36,4 +37,31 @@ export async function nextFreePort(from: number, except: readonly number[] = [])
     remedy: 'stop what listens there, or name a free port',
     at: `127.0.0.1:${from}`,
   });
+}
+
+/**
+ * Whether this process of our own user listens on the port, so that an answer from there is its answer and not that of
+ * somebody who took the port a moment earlier. True where the system does not tell.
+ */
+export function isListener(pid: number, port: number): boolean {
+  try {
+    const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+    const inodes = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter((fields) => fields[1] === local && fields[3] === '0A')
+      .map((fields) => `socket:[${fields[9]}]`);
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => inodes.includes(linkOf(`/proc/${pid}/fd/${fd}`)));
+  } catch {
+    return true;
+  }
+}
+
+/** A descriptor may be closed while the folder is read. */
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return '';
+  }
 }

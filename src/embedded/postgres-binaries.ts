@@ -15,7 +15,7 @@ import { OnceperError } from '../kernel/error.ts';
 import { canEnter, type SystemUser } from './database-user.ts';
 
 /** Where data and copies live that PostgreSQL's own user must reach while the project lies in root's closed home. */
-export const SHARED_PLACE = '/var/lib/onceper';
+const SHARED_PLACE = '/var/lib/onceper';
 
 /** The two programs that are run, and the exact version they are of. */
 export interface PostgresBinaries {
@@ -37,7 +37,7 @@ export function postgresBinaries(user: SystemUser | null): PostgresBinaries {
   const native = path.join(folder, 'native');
   const reachable = canEnter(user, path.join(native, 'bin'))
     ? native
-    : copyOf(native, path.join(SHARED_PLACE, `postgresql-${version}-${process.platform}-${process.arch}`));
+    : copyOf(native, `postgresql-${version}-${process.platform}-${process.arch}`);
   const bin = path.join(reachable, 'bin');
   for (const name of ['postgres', 'initdb']) makeExecutable(path.join(bin, name));
   return {
@@ -71,10 +71,22 @@ function installedPackage(): { folder: string; version: string } {
   }
 }
 
+/** A folder of this name that every user of the machine can enter, made where it is missing. */
+export function sharedPlace(name: string): string {
+  const folder = path.join(SHARED_PLACE, name);
+  for (const made of [SHARED_PLACE, folder]) {
+    if (existsSync(made)) continue;
+    mkdirSync(made, { recursive: true });
+    // mkdir's own mode is cut by the umask.
+    chmodSync(made, 0o755);
+  }
+  return folder;
+}
+
 /** Copies once; two starters at once each copy aside, and the rename of either is complete. */
-function copyOf(source: string, target: string): string {
+function copyOf(source: string, name: string): string {
+  const target = path.join(sharedPlace('postgresql'), name);
   if (existsSync(target)) return target;
-  mkdirSync(path.dirname(target), { recursive: true, mode: 0o755 });
   const aside = mkdtempSync(`${target}.`);
   try {
     cpSync(source, aside, { recursive: true, verbatimSymlinks: true });

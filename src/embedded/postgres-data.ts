@@ -15,7 +15,7 @@ import {
 import path from 'node:path';
 import { OnceperError } from '../kernel/error.ts';
 import { canEnter, type SystemUser } from './database-user.ts';
-import { type PostgresBinaries, SHARED_PLACE } from './postgres-binaries.ts';
+import { type PostgresBinaries, sharedPlace } from './postgres-binaries.ts';
 
 /** The superuser and the database of an embedded server. */
 export const OWNER = 'onceper';
@@ -27,15 +27,13 @@ export const OWNER = 'onceper';
 export function dataHome(dir: string, user: SystemUser | null): string {
   mkdirSync(path.dirname(dir), { recursive: true });
   if (!existsSync(dir)) {
-    if (canEnter(user, path.dirname(dir))) {
-      mkdirSync(dir, { recursive: true });
-    } else {
-      const place = path.join(SHARED_PLACE, `data-${randomUUID()}`);
-      mkdirSync(place, { recursive: true, mode: 0o755 });
-      symlinkSync(place, dir);
-    }
-    if (user !== null) chownSync(dir, user.uid, user.gid);
+    // A link whose target has gone (another container, a wiped /var/lib) is as good as none.
+    rmSync(dir, { force: true });
+    if (canEnter(user, path.dirname(dir))) mkdirSync(dir);
+    else symlinkSync(sharedPlace(`data-${randomUUID()}`), dir);
   }
+  // Root's own: a start that was killed before this line is made good by the next.
+  if (user !== null && statSync(dir).uid === 0) chownSync(dir, user.uid, user.gid);
   return realpathSync(dir);
 }
 

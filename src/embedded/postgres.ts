@@ -1,12 +1,12 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import { canEnter, databaseUser } from './database-user.ts';
-import { type Exit, lastLines, startGuarded } from './guarded-process.ts';
+import { type Exit, type GuardedProcess, lastLines, startGuarded } from './guarded-process.ts';
 import { postgresBinaries } from './postgres-binaries.ts';
 import { dataHome, initialiseData, OWNER, ownerOfData } from './postgres-data.ts';
+import { forgetRecycledPid, refuseRunning } from './postmaster.ts';
 
 /** A PostgreSQL server that is ready and has the database `onceper`. */
 export interface EmbeddedPostgres {
@@ -47,6 +47,7 @@ export async function startPostgres(options: {
   const binaries = postgresBinaries(user);
   const dataDir = initialiseData(home, binaries, { user, durable: options.durable });
   refuseRunning(dataDir);
+  forgetRecycledPid(dataDir);
 
   const logFile = path.join(home, 'postgres.log');
   const server = await startGuarded({
@@ -64,7 +65,7 @@ export async function startPostgres(options: {
     await server.stop();
   };
   try {
-    await waitUntilReady(options.port, server.isRunning, logFile);
+    await waitUntilReady(options.port, dataDir, server, logFile);
   } catch (error) {
     await stop();
     throw error;
@@ -98,22 +99,22 @@ function urlOf(port: number, database: string): string {
   return `postgresql://${OWNER}@127.0.0.1:${port}/${database}`;
 }
 
-async function waitUntilReady(port: number, isRunning: () => boolean, logFile: string): Promise<void> {
+async function waitUntilReady(port: number, dataDir: string, server: GuardedProcess, logFile: string): Promise<void> {
   const until = performance.now() + READY_WITHIN_MS;
-  while (isRunning() && performance.now() < until) {
-    if (await ensureDatabase(port)) return;
+  while (server.isRunning() && performance.now() < until) {
+    if (await ensureDatabase(port, dataDir)) return;
     await delay(25);
   }
   throw new OnceperError({
     code: 'postgres_not_started',
-    message: `PostgreSQL ${isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
+    message: `PostgreSQL ${server.isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
     remedy: `read ${logFile}, or set DATABASE_URL to a server of your own`,
     at: `127.0.0.1:${port}`,
   });
 }
 
 /** Whether the server answers; when it does, its database exists. */
-async function ensureDatabase(port: number): Promise<boolean> {
+async function ensureDatabase(port: number, dataDir: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: urlOf(port, 'postgres'), connectionTimeoutMillis: 2_000 });
   // An ended connection is reported by the query that fails; without a listener the event would end this process.
   client.on('error', () => undefined);
@@ -123,6 +124,9 @@ async function ensureDatabase(port: number): Promise<boolean> {
     return false;
   }
   try {
+    const here = await client.query(`select 1 where current_setting('data_directory') = $1`, [dataDir]);
+    // Somebody else's server took the port first; ours is about to end for it.
+    if (here.rowCount === 0) return false;
     const found = await client.query('select 1 from pg_database where datname = $1', [OWNER]);
     if (found.rowCount === 0) await client.query(`create database ${OWNER}`);
     return true;
@@ -139,29 +143,4 @@ function refuseUnreachable(home: string, user: { uid: number; gid: number } | nu
     remedy: 'give that folder to the user who runs this, or remove it to begin anew',
     at: home,
   });
-}
-
-/** PostgreSQL would refuse too, but with a remedy (delete the lock file) that destroys data. */
-function refuseRunning(dataDir: string): void {
-  const pid = postmasterOf(dataDir);
-  if (pid === null) return;
-  throw new OnceperError({
-    code: 'postgres_running',
-    message: `a PostgreSQL server (pid ${pid}) already runs on ${dataDir}`,
-    remedy: 'stop it with npx onceper down, or use it through DATABASE_URL',
-    at: dataDir,
-  });
-}
-
-/** The pid of the server that runs on this data directory, or null: a pid that was recycled has another working folder. */
-export function postmasterOf(dataDir: string): number | null {
-  const file = path.join(dataDir, 'postmaster.pid');
-  if (!existsSync(file)) return null;
-  const pid = Number.parseInt(readFileSync(file, 'utf8').split('\n')[0] ?? '', 10);
-  if (!Number.isInteger(pid)) return null;
-  try {
-    return realpathSync(`/proc/${pid}/cwd`) === realpathSync(dataDir) ? pid : null;
-  } catch {
-    return null;
-  }
 }

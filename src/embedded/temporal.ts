@@ -4,7 +4,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { OnceperError } from '../kernel/error.ts';
-import { type Exit, lastLines, startGuarded } from './guarded-process.ts';
+import { type Exit, type GuardedProcess, lastLines, startGuarded } from './guarded-process.ts';
+import { isListener } from './ports.ts';
 
 /** A Temporal dev server that answers for its namespace. */
 export interface EmbeddedTemporal {
@@ -59,7 +60,7 @@ export async function startTemporal(options: {
   };
   const address = `127.0.0.1:${options.port}`;
   try {
-    await waitUntilReady(address, options.namespace, server.isRunning, logFile);
+    await waitUntilReady(options, server, logFile);
   } catch (error) {
     await stop();
     throw error;
@@ -82,19 +83,19 @@ function serverArguments(options: Parameters<typeof startTemporal>[0]): string[]
 }
 
 async function waitUntilReady(
-  address: string,
-  namespace: string,
-  isRunning: () => boolean,
+  { port, namespace }: { readonly port: number; readonly namespace: string },
+  server: GuardedProcess,
   logFile: string,
 ): Promise<void> {
+  const address = `127.0.0.1:${port}`;
   const until = performance.now() + READY_WITHIN_MS;
-  while (isRunning() && performance.now() < until) {
-    if (await answers(address, namespace)) return;
+  while (server.isRunning() && performance.now() < until) {
+    if (isListener(server.pid, port) && (await answers(address, namespace))) return;
     await delay(25);
   }
   throw new OnceperError({
     code: 'temporal_not_started',
-    message: `Temporal ${isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
+    message: `Temporal ${server.isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
     remedy: `read ${logFile}, or set TEMPORAL_ADDRESS to a server of your own`,
     at: address,
   });

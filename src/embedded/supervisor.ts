@@ -1,0 +1,60 @@
+import { OnceperError } from '../kernel/error.ts';
+import type { Report, SupervisorOptions } from './detached.ts';
+import { up } from './up.ts';
+
+/*
+ * The program that `up --detach` leaves running: it starts the servers, tells its starter, and stays until a signal asks it
+ * to stop or a server ends, which stops the other too.
+ */
+
+function tell(report: Report): void {
+  // A starter that was interrupted no longer listens; the servers are wanted all the same.
+  if (process.connected) process.send?.(report);
+}
+
+function note(sentence: string): void {
+  process.stderr.write(`${new Date().toISOString()} ${sentence}\n`);
+}
+
+async function supervise(options: SupervisorOptions): Promise<number> {
+  const asked = new Promise<'signal'>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
+  });
+  const result = await up({ ...options, onProgress: (sentence) => tell({ kind: 'progress', sentence }) });
+  tell({ kind: result.kind });
+  if (result.kind === 'already_running') return 0;
+  note(
+    `supervising pid ${result.servers.postgres?.pid ?? '-'} (PostgreSQL), ${result.servers.temporal?.pid ?? '-'} (Temporal)`,
+  );
+  const why = await Promise.race([asked, result.ended]);
+  await result.stop();
+  if (why === 'signal') {
+    note('stopped as asked');
+    return 0;
+  }
+  note(`${why.server} ended by itself (${why.code}), so all were stopped; its log is ${why.logFile}`);
+  return 1;
+}
+
+async function main(options: SupervisorOptions): Promise<void> {
+  try {
+    process.exitCode = await supervise(options);
+  } catch (error) {
+    note(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    const fault = error instanceof OnceperError ? error : unexpected(error);
+    tell({ kind: 'failed', code: fault.code, message: fault.message, remedy: fault.remedy, at: fault.at });
+    process.exitCode = 1;
+  }
+  if (process.connected) process.disconnect();
+}
+
+function unexpected(error: unknown): OnceperError {
+  return new OnceperError({
+    code: 'unexpected',
+    message: error instanceof Error ? error.message : String(error),
+    remedy: 'report it with the file .onceper/supervisor.log',
+    cause: error,
+  });
+}
+
+process.once('message', (options: SupervisorOptions) => void main(options));
