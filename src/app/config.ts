@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
+import { z } from 'zod';
+import { runningServers } from '../embedded/server-state.ts';
+import { OnceperError } from '../kernel/error.ts';
+
+/** Everything a process is told from outside, read once and checked; no other file reads the environment. */
+export interface Config {
+  /** The folder whose `.onceper/` holds the embedded servers. */
+  readonly home: string;
+  readonly databaseUrl: string | null;
+  readonly temporal: ClientConnectConfig & { readonly namespace: string };
+  /** What was given by name, so that `up` starts only what was not. */
+  readonly given: { readonly databaseUrl: string | null; readonly temporalAddress: string | null };
+  readonly temporalCli: {
+    readonly fromVariable: string | null;
+    readonly path: string;
+    readonly xdgCacheHome: string | null;
+  };
+  readonly taskQueue: string;
+  readonly release: string;
+  readonly logLevel: string;
+  readonly actor: string;
+  readonly drainGraceMs: number;
+  readonly workerSlots: number;
+  readonly gateway: {
+    readonly url: string | null;
+    readonly keyWindowMs: number;
+    readonly visibilityDelayMs: number;
+    readonly timeoutMs: number;
+    readonly connections: number;
+  };
+}
+
+/** `500ms`, `30s`, `5m`, `24h`, `7d`, in milliseconds. */
+const duration = z
+  .string()
+  .regex(/^\d+(ms|s|m|h|d)$/, 'a duration such as 500ms, 30s, 5m, 24h or 7d')
+  .transform((text) => Number.parseInt(text, 10) * (UNIT_MS[text.replace(/^\d+/, '')] ?? 1));
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const count = z
+  .string()
+  .regex(/^[1-9]\d*$/, 'a whole number above 0')
+  .transform(Number);
+
+/**
+ * Our own variables. The defaults of the gateway are those of a strict counterparty: 24 h of key memory (Stripe's lower bound)
+ * and a minute until a transfer must be visible. The drain grace lies above the gateway's time-out.
+ */
+const variables = z.strictObject({
+  ONCEPER_HOME: z.string().optional(),
+  ONCEPER_TASK_QUEUE: z.string().min(1).default('onceper'),
+  ONCEPER_RELEASE: z.string().min(1).default('dev'),
+  ONCEPER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  ONCEPER_ACTOR: z.string().min(1).optional(),
+  ONCEPER_DRAIN_GRACE: duration.default(15_000),
+  ONCEPER_WORKER_SLOTS: count.default(8),
+  ONCEPER_GATEWAY_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ONCEPER_GATEWAY_KEY_WINDOW: duration.default(86_400_000),
+  ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
+  ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
+  ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
+});
+
+type Environment = Readonly<Record<string, string>>;
+
+/**
+ * Reads the configuration: variables first, then the servers that `onceper up` started here, then Temporal's own defaults.
+ * Throws OnceperError `bad_configuration` naming the variable and the likely fix; an unknown ONCEPER_ variable is one.
+ */
+export function loadConfig(environment: Environment = ownEnvironment()): Config {
+  const own = parseVariables(environment);
+  const home = own.ONCEPER_HOME ?? projectFolder();
+  const running = runningServers(home);
+  const given = {
+    databaseUrl: set(environment['DATABASE_URL']),
+    temporalAddress: set(environment['TEMPORAL_ADDRESS']),
+  };
+  const profile = loadClientConnectConfig({ overrideEnvVars: { ...environment } });
+  const address = profile.connectionOptions.address ?? running?.temporal?.address ?? '127.0.0.1:7233';
+  return {
+    home,
+    databaseUrl: checkedDatabaseUrl(given.databaseUrl) ?? running?.postgres?.url ?? null,
+    temporal: {
+      ...profile,
+      connectionOptions: { ...profile.connectionOptions, address },
+      namespace: profile.namespace ?? 'default',
+    },
+    given,
+    temporalCli: {
+      fromVariable: set(environment['TEMPORAL_CLI']),
+      path: environment['PATH'] ?? '',
+      xdgCacheHome: set(environment['XDG_CACHE_HOME']),
+    },
+    taskQueue: own.ONCEPER_TASK_QUEUE,
+    release: own.ONCEPER_RELEASE,
+    logLevel: own.ONCEPER_LOG_LEVEL,
+    actor: own.ONCEPER_ACTOR ?? `os:${userInfo().username}`,
+    drainGraceMs: own.ONCEPER_DRAIN_GRACE,
+    workerSlots: own.ONCEPER_WORKER_SLOTS,
+    gateway: {
+      url: own.ONCEPER_GATEWAY_URL ?? null,
+      keyWindowMs: own.ONCEPER_GATEWAY_KEY_WINDOW,
+      visibilityDelayMs: own.ONCEPER_GATEWAY_VISIBILITY_DELAY,
+      timeoutMs: own.ONCEPER_GATEWAY_TIMEOUT,
+      connections: own.ONCEPER_GATEWAY_CONNECTIONS,
+    },
+  };
+}
+
+/** The database's address; throws OnceperError `database_unset` where none is known. */
+export function requireDatabaseUrl(config: Config): string {
+  if (config.databaseUrl !== null) return config.databaseUrl;
+  throw new OnceperError({
+    code: 'database_unset',
+    message: 'no database: DATABASE_URL is not set and no embedded server runs here',
+    remedy: 'npx onceper up --detach, or set DATABASE_URL',
+    at: 'DATABASE_URL',
+  });
+}
+
+/** The process's environment, for children that must inherit it. */
+export function ownEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+function parseVariables(environment: Environment): z.infer<typeof variables> {
+  const own = Object.fromEntries(
+    Object.entries(environment).filter(
+      ([name, value]) => name.startsWith('ONCEPER_') && value !== undefined && value !== '',
+    ),
+  );
+  const parsed = variables.safeParse(own);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  if (issue?.code === 'unrecognized_keys') {
+    const [name = ''] = issue.keys;
+    throw bad(name, `${name} is no variable of this product`, `did you mean ${nearest(name)}?`);
+  }
+  const name = String(issue?.path[0] ?? '');
+  throw bad(name, `${name}: ${issue?.message ?? 'not usable'}`, `mend or unset ${name}`);
+}
+
+function checkedDatabaseUrl(url: string | null): string | null {
+  if (url === null || /^postgres(ql)?:\/\/./.test(url)) return url;
+  throw bad('DATABASE_URL', 'DATABASE_URL is no PostgreSQL address', 'write it as postgres://user@host:5432/database');
+}
+
+function bad(at: string, message: string, remedy: string): OnceperError {
+  return new OnceperError({ code: 'bad_configuration', message, remedy, at });
+}
+
+function nearest(name: string): string {
+  const known = Object.keys(variables.shape);
+  const shared = (other: string) =>
+    other.split('').filter((letter, at) => name[at] === letter).length - Math.abs(other.length - name.length);
+  return known.reduce((best, other) => (shared(other) > shared(best) ? other : best));
+}
+
+function set(value: string | undefined): string | null {
+  return value === undefined || value === '' ? null : value;
+}
+
+/** The folder of package.json above this file: the checkout, or the installed package. */
+export function projectFolder(): string {
+  let folder = import.meta.dirname;
+  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
+  return folder;
+}

@@ -1,0 +1,49 @@
+import { Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
+import { createRegistry, type Registry } from '../jobs/registry.ts';
+import { createSettlementJob } from '../jobs/settlement/settlement.ts';
+import { OnceperError } from '../kernel/error.ts';
+import { createLog, type Log } from '../observability/log.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { type Config, requireDatabaseUrl } from './config.ts';
+
+/** The jobs of this deployment. A new job is added here and nowhere else. */
+export function createJobs(): Registry {
+  return createRegistry([createSettlementJob()]);
+}
+
+/** A pool under a name that pg_stat_activity shows; a connection lost while idle is logged and replaced. */
+export function createDatabase(config: Config, log: Log, options: { name: string; max: number }): Database {
+  return openDatabase({
+    url: requireDatabaseUrl(config),
+    ...options,
+    onIdleError: (error) => log({ event: 'database_idle_error', message: error.message }),
+  });
+}
+
+/** A log for one process of this release. */
+export function createProcessLog(config: Config, name: string): Log {
+  return createLog({ name, release: config.release, level: config.logLevel });
+}
+
+/** Temporal's client; throws OnceperError `temporal_unreachable` naming the address. The caller closes the connection. */
+export async function connectTemporal(config: Config): Promise<Client> {
+  const { connectionOptions, namespace } = config.temporal;
+  try {
+    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: '5 seconds' });
+    return new Client({ connection, namespace });
+  } catch (error) {
+    throw temporalUnreachable(connectionOptions.address ?? '', error);
+  }
+}
+
+/** One sentence for every way in which Temporal can't be reached. */
+export function temporalUnreachable(address: string, cause: unknown): OnceperError {
+  return new OnceperError({
+    code: 'temporal_unreachable',
+    message: `Temporal can't be reached at ${address}`,
+    remedy: 'start it (npx onceper up --detach) or point TEMPORAL_ADDRESS at the server that runs',
+    at: address,
+    cause,
+  });
+}

@@ -1,0 +1,145 @@
+import { fileURLToPath } from 'node:url';
+import { temporal } from '@temporalio/proto';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import { createActivities } from '../../activities/index.ts';
+import type { Registry } from '../jobs/registry.ts';
+import { OnceperError } from '../kernel/error.ts';
+import type { Log } from '../observability/log.ts';
+import type { Database } from '../store/database.ts';
+import type { Config } from './config.ts';
+import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
+import { drainOnSignal } from './drain.ts';
+
+/** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
+export interface WorkerParts {
+  readonly connection: NativeConnection;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  readonly db: Database;
+  readonly renewals: Database;
+  readonly registry: Registry;
+  readonly release: string;
+  readonly log: Log;
+  readonly slots: number;
+  readonly graceMs: number;
+  readonly draining: AbortSignal;
+  readonly workflowBundle?: WorkerOptions['workflowBundle'];
+}
+
+/**
+ * Makes a worker. Every option that matters is set: a sticky queue of 1 s, because a killed worker's tasks wait for it (10 s
+ * by default); a grace above 0, because the default cancels activities in flight at every deploy.
+ */
+export async function createWorker(parts: WorkerParts): Promise<Worker> {
+  await registerSearchAttributes(parts.connection, parts.namespace, parts.log);
+  return Worker.create({
+    connection: parts.connection,
+    namespace: parts.namespace,
+    taskQueue: parts.taskQueue,
+    workflowBundle: parts.workflowBundle ?? (await bundleWorkflows()),
+    activities: { ...createActivities(parts) },
+    maxConcurrentActivityTaskExecutions: parts.slots + 4,
+    maxConcurrentWorkflowTaskExecutions: 16,
+    stickyQueueScheduleToStartTimeout: '1 second',
+    shutdownGraceTime: parts.graceMs,
+    maxHeartbeatThrottleInterval: '750 milliseconds',
+    defaultHeartbeatThrottleInterval: '750 milliseconds',
+  });
+}
+
+/** Bundles the workflows once; a worker then starts in a second. */
+export async function bundleWorkflows(): Promise<NonNullable<WorkerOptions['workflowBundle']>> {
+  const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
+  return bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+}
+
+/** `onceper worker`: serves the task queue until SIGTERM, drains, and returns. */
+export async function runWorker(config: Config): Promise<void> {
+  const log = createProcessLog(config, 'worker');
+  const draining = drainOnSignal(log, config.drainGraceMs);
+  installRuntime(log);
+  const address = config.temporal.connectionOptions.address ?? '';
+  const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
+  const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
+  try {
+    const connection = await connectNative(config).catch((error: unknown) => {
+      throw temporalUnreachable(address, error);
+    });
+    try {
+      const worker = await createWorker({
+        connection,
+        namespace: config.temporal.namespace,
+        taskQueue: config.taskQueue,
+        db,
+        renewals,
+        registry: createJobs(),
+        release: config.release,
+        log,
+        slots: config.workerSlots,
+        graceMs: config.drainGraceMs,
+        draining,
+      });
+      if (draining.aborted) return;
+      draining.addEventListener('abort', () => worker.shutdown(), { once: true });
+      log({ event: 'worker_started', taskQueue: config.taskQueue, namespace: config.temporal.namespace });
+      await worker.run();
+    } finally {
+      await connection.close();
+    }
+  } finally {
+    await Promise.all([db.close(), renewals.close()]);
+    log({ event: 'stopped', code: 0 });
+  }
+}
+
+function connectNative(config: Config): Promise<NativeConnection> {
+  return NativeConnection.connect(config.temporal.connectionOptions);
+}
+
+/** Shutdown is ours (drain.ts): the SDK's own signal handlers would begin a second one. */
+function installRuntime(log: Log): void {
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger('WARN', (entry) => {
+      log({ event: 'sdk', level: entry.level === 'ERROR' ? 'error' : 'warn', message: entry.message });
+    }),
+  });
+}
+
+const { INDEXED_VALUE_TYPE_KEYWORD: KEYWORD } = temporal.api.enums.v1.IndexedValueType;
+const NAMES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;
+
+/**
+ * Registers the search attributes, or checks them where the server refuses to be told (Temporal Cloud). A wrong type is
+ * answered "ok" by the server and changes nothing, so what is there is read back.
+ */
+async function registerSearchAttributes(connection: NativeConnection, namespace: string, log: Log): Promise<void> {
+  const wanted = Object.fromEntries(NAMES.map((name) => [name, KEYWORD]));
+  const before = await listSearchAttributes(connection, namespace);
+  const missing = NAMES.filter((name) => before[name] === undefined);
+  if (missing.length > 0) {
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: wanted });
+    log({ event: 'search_attributes_registered', names: missing });
+  }
+  const after = missing.length > 0 ? await listSearchAttributes(connection, namespace) : before;
+  const wrong = NAMES.find((name) => after[name] !== KEYWORD);
+  if (wrong === undefined) return;
+  throw new OnceperError({
+    code: 'search_attribute',
+    message: `search attribute ${wrong} is not of type Keyword in namespace ${namespace}`,
+    remedy: `npx temporal operator search-attribute create --name ${wrong} --type Keyword (remove the wrong one first)`,
+    at: wrong,
+  });
+}
+
+async function listSearchAttributes(connection: NativeConnection, namespace: string) {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  return customAttributes;
+}
