@@ -1,9 +1,10 @@
 import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
+import { firings } from './firing.ts';
 import { instantOf } from './instant.ts';
 import { type PeriodCalendar, periodBounds } from './period.ts';
 import type { Instant } from './sql.ts';
-import { checkZone, occurrences } from './zone.ts';
+import { checkZone } from './zone.ts';
 
 /**
  * When a schedule fires: at hour:minute:00 by the zone's clock, on the days on which every stated field matches
@@ -18,14 +19,12 @@ export interface ScheduleCalendar {
   readonly minute: number;
 }
 
-/** Temporal's server matches calendars in these years only. */
-const firstYear = 2000;
+/** The last year in which Temporal's server matches a calendar. */
 const lastYear = 2100;
 
 /**
  * The first `count` instants of the calendar strictly after `after`, in order; fewer where the calendar ends with the
- * year 2100. Matching is literal, as Temporal's is: a local time that the clock jumps over does not fire, one that the
- * clock repeats fires twice.
+ * year 2100. They are the ones that Temporal's server fires at, at changes of the clock too (firing.ts).
  *
  * @throws OnceperError `malformed_calendar` for a field out of range or a date that no year has; `unknown_zone`.
  */
@@ -38,8 +37,8 @@ export function calendarInstants(calendar: ScheduleCalendar, after: Instant, cou
   let margin = 2;
   while (date.year <= lastYear && (found.length < count || margin-- > 0)) {
     if (matchesDate(calendar, date)) {
-      const local = date.toPlainDateTime({ hour: calendar.hour, minute: calendar.minute });
-      found.push(...occurrences(local, calendar.zone).filter((at) => Temporal.Instant.compare(at, since) > 0));
+      const fired = firings(date, calendar.hour, calendar.minute, calendar.zone);
+      found.push(...fired.filter((at) => Temporal.Instant.compare(at, since) > 0));
     }
     date = date.add({ days: 1 });
   }
@@ -49,12 +48,20 @@ export function calendarInstants(calendar: ScheduleCalendar, after: Instant, cou
     .map((at) => at.toString());
 }
 
-/** Whether the calendar fires at the instant. */
+/**
+ * Whether the instant is one of the calendar's: the zone's clock reads its fields, at both occurrences of a repeated
+ * time, or Temporal's server fires then although the clock reads another time (firing.ts).
+ */
 export function isCalendarInstant(calendar: ScheduleCalendar, instant: Instant): boolean {
   checkSchedule(calendar);
-  const local = instantOf(instant).toZonedDateTimeISO(calendar.zone).toPlainDateTime();
-  const planned = local.toPlainDate().toPlainDateTime({ hour: calendar.hour, minute: calendar.minute });
-  return local.equals(planned) && matchesDate(calendar, local.toPlainDate());
+  const at = instantOf(instant);
+  const local = at.toZonedDateTimeISO(calendar.zone).toPlainDateTime();
+  const date = local.toPlainDate();
+  if (!matchesDate(calendar, date)) return false;
+  const { hour, minute, zone } = calendar;
+  return (
+    local.equals(date.toPlainDateTime({ hour, minute })) || firings(date, hour, minute, zone).some((f) => f.equals(at))
+  );
 }
 
 /**
@@ -73,8 +80,8 @@ export function instantClosing(period: string, calendar: PeriodCalendar, schedul
 
 function matchesDate(calendar: ScheduleCalendar, date: Temporal.PlainDate): boolean {
   const { month = date.month, dayOfMonth = date.day, dayOfWeek = date.dayOfWeek } = calendar;
-  const isInYears = date.year >= firstYear && date.year <= lastYear;
-  return isInYears && month === date.month && dayOfMonth === date.day && dayOfWeek === date.dayOfWeek;
+  const isMatch = month === date.month && dayOfMonth === date.day && dayOfWeek === date.dayOfWeek;
+  return isMatch && date.year <= lastYear;
 }
 
 function checkSchedule(calendar: ScheduleCalendar): void {

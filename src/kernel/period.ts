@@ -28,8 +28,7 @@ export interface PeriodBounds {
  * @throws OnceperError `malformed_period`, whose remedy names the form; `malformed_calendar`.
  */
 export function parsePeriod(text: string, calendar: PeriodCalendar): string {
-  const { form, firstMonth } = formOf(calendar);
-  return form.format(startOf(text, calendar), firstMonth);
+  return nameOf(startOf(text, calendar), calendar);
 }
 
 /** The period that follows; previousPeriod of it is the period again. */
@@ -76,7 +75,7 @@ export function periodContaining(instant: Instant, calendar: PeriodCalendar): st
   let start = form.floor(at.toZonedDateTimeISO(zone).toPlainDateTime(), firstMonth);
   // Where the clock is put back across a boundary, the local times before the change still lie in the earlier period.
   while (Temporal.Instant.compare(boundary(start, zone), at) > 0) start = start.subtract(form.length);
-  return parsePeriod(form.format(start, firstMonth), calendar);
+  return nameOf(start, calendar);
 }
 
 /**
@@ -89,7 +88,7 @@ export function periodContaining(instant: Instant, calendar: PeriodCalendar): st
 export function periodOfDate(date: string, calendar: PeriodCalendar): string {
   const { form, firstMonth } = formOf(calendar);
   if (calendar.kind === 'hour') throw malformedPeriod(date, form.expected);
-  return parsePeriod(form.format(form.floor(localMidnight(date), firstMonth), firstMonth), calendar);
+  return nameOf(form.floor(localMidnight(date), firstMonth), calendar);
 }
 
 /**
@@ -110,10 +109,17 @@ export function periodsBetween(from: string, to: string, calendar: PeriodCalenda
 }
 
 function step(period: string, calendar: PeriodCalendar, direction: 1 | -1): string {
-  const { form, firstMonth } = formOf(calendar);
+  const { length } = formOf(calendar).form;
   const start = startOf(period, calendar);
-  const moved = direction === 1 ? start.add(form.length) : start.subtract(form.length);
-  return parsePeriod(form.format(moved, firstMonth), calendar);
+  return nameOf(direction === 1 ? start.add(length) : start.subtract(length), calendar);
+}
+
+function nameOf(start: Temporal.PlainDateTime, calendar: PeriodCalendar): string {
+  const { form, firstMonth } = formOf(calendar);
+  const period = form.format(start, firstMonth);
+  // A step or a date may leave the years that can be written; the form then refuses the text that came out.
+  if (!/^(?:FY)?[12]\d{3}(?:-|$)/.test(period)) throw malformedPeriod(period, form.expected);
+  return period;
 }
 
 function startOf(text: string, calendar: PeriodCalendar): Temporal.PlainDateTime {

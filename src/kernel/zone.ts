@@ -37,14 +37,6 @@ function spelling(zone: string): string | null {
   }
 }
 
-/** Every instant at which the zone's clock reads `local`, in order: none in a gap, two where the clock is put back. */
-export function occurrences(local: Temporal.PlainDateTime, zone: string): readonly Temporal.Instant[] {
-  const earlier = local.toZonedDateTime(zone, { disambiguation: 'earlier' });
-  if (!earlier.toPlainDateTime().equals(local)) return [];
-  const later = local.toZonedDateTime(zone, { disambiguation: 'later' });
-  return earlier.equals(later) ? [earlier.toInstant()] : [earlier.toInstant(), later.toInstant()];
-}
-
 /**
  * The first instant from which on the zone's clock never reads before `local`. Where the clock is put forward over
  * `local` that is the jump itself; where it is put back from after `local` to before it (St John's did so at 00:01) it
@@ -52,11 +44,13 @@ export function occurrences(local: Temporal.PlainDateTime, zone: string): readon
  * grows, hence periods never overlap and leave nothing between them.
  */
 export function boundary(local: Temporal.PlainDateTime, zone: string): Temporal.Instant {
-  const [first, second] = occurrences(local, zone);
-  if (first !== undefined && second === undefined) return first;
-  const before = local.toZonedDateTime(zone, { disambiguation: 'earlier' });
-  const jump = before.getTimeZoneTransition('next')?.toInstant();
-  if (jump === undefined) throw new RangeError(`${zone} has no transition after ${before.toString()}`);
-  if (first === undefined || second === undefined) return jump;
-  return jump.equals(second) ? first : second;
+  const earlier = local.toZonedDateTime(zone, { disambiguation: 'earlier' });
+  const later = local.toZonedDateTime(zone, { disambiguation: 'later' });
+  if (earlier.equals(later)) return earlier.toInstant();
+  const jump = earlier.getTimeZoneTransition('next');
+  if (jump === null) throw new RangeError(`${zone} has no transition after ${earlier.toString()}`);
+  const isRepeated = earlier.toPlainDateTime().equals(local);
+  // Put back to exactly `local`: what came before the jump already read it or later, so the first occurrence holds.
+  const isPutBackToLocal = isRepeated && jump.equals(later);
+  return (isPutBackToLocal ? earlier : isRepeated ? later : jump).toInstant();
 }
