@@ -8,7 +8,7 @@ import {
   Worker,
   type WorkerOptions,
 } from '@temporalio/worker';
-import { createActivities } from '../../activities/index.ts';
+import { type Activities, createActivities } from '../../activities/index.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Log } from '../observability/log.ts';
@@ -31,6 +31,8 @@ export interface WorkerParts {
   readonly graceMs: number;
   readonly draining: AbortSignal;
   readonly workflowBundle?: WorkerOptions['workflowBundle'];
+  /** Stands between Temporal and the activities, for faults on purpose. */
+  readonly wrap?: (activities: Activities) => Activities;
 }
 
 /**
@@ -38,13 +40,14 @@ export interface WorkerParts {
  * by default); a grace above 0, because the default cancels activities in flight at every deploy.
  */
 export async function createWorker(parts: WorkerParts): Promise<Worker> {
+  const activities = createActivities(parts);
   await registerSearchAttributes(parts.connection, parts.namespace, parts.log);
   return Worker.create({
     connection: parts.connection,
     namespace: parts.namespace,
     taskQueue: parts.taskQueue,
     workflowBundle: parts.workflowBundle ?? (await bundleWorkflows()),
-    activities: { ...createActivities(parts) },
+    activities: { ...(parts.wrap?.(activities) ?? activities) },
     maxConcurrentActivityTaskExecutions: parts.slots + 4,
     maxConcurrentWorkflowTaskExecutions: 16,
     stickyQueueScheduleToStartTimeout: '1 second',

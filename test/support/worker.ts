@@ -1,0 +1,65 @@
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, type WorkerOptions } from '@temporalio/worker';
+import type { Activities } from '../../activities/index.ts';
+import type { Job } from '../../src/jobs/job.ts';
+import { createRegistry } from '../../src/jobs/registry.ts';
+import { bundleWorkflows, createWorker } from '../../src/app/worker.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import type { TestNamespace } from './namespace.ts';
+
+/** A worker in this process, and a client beside it. */
+export interface TestWorker {
+  readonly client: Client;
+  readonly db: Database;
+  /** Begins the drain, as SIGTERM does, and waits until the worker has stopped. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A process has one runtime; its warnings about failures that a test makes on purpose would bury the report. */
+Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
+
+let bundle: Promise<NonNullable<WorkerOptions['workflowBundle']>> | undefined;
+
+/** Starts a worker of the product's own making; `wrap` may put something between Temporal and the activities. */
+export async function startTestWorker(options: {
+  namespace: TestNamespace;
+  databaseUrl: string;
+  jobs: readonly Job[];
+  wrap?: (activities: Activities) => Activities;
+}): Promise<TestWorker> {
+  const { address, namespace } = options.namespace;
+  bundle ??= bundleWorkflows();
+  const connection = await NativeConnection.connect({ address });
+  const db = openDatabase({ url: options.databaseUrl, name: 'test worker', max: 20 });
+  const renewals = openDatabase({ url: options.databaseUrl, name: 'test renewer', max: 2 });
+  const drain = new AbortController();
+  const worker = await createWorker({
+    connection,
+    namespace,
+    taskQueue: 'onceper',
+    db,
+    renewals,
+    registry: createRegistry(options.jobs),
+    release: 'test',
+    log: () => undefined,
+    slots: 8,
+    graceMs: 5_000,
+    draining: drain.signal,
+    workflowBundle: await bundle,
+    ...(options.wrap === undefined ? {} : { wrap: options.wrap }),
+  });
+  const running = worker.run();
+  const client = new Client({ connection: await Connection.connect({ address }), namespace });
+  return {
+    client,
+    db,
+    async stop() {
+      drain.abort();
+      worker.shutdown();
+      await running;
+      await connection.close();
+      await client.connection.close();
+      await Promise.all([db.close(), renewals.close()]);
+    },
+  };
+}
