@@ -98,7 +98,7 @@ export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
 export function askAgainAfter(asked: number, earlierUnderWay: boolean): number {
   const slowest = 300_000;
   if (earlierUnderWay) return 1_000;
-  return Math.min(slowest, 1_000 * 2 ** Math.min(asked, 9));
+  return Math.min(slowest, 1_000 * 2 ** Math.min(Math.max(0, asked - 1), 9));
 }
 
 function firstDifference(

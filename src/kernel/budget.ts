@@ -12,18 +12,13 @@ export type AfterAttempt =
   | { readonly kind: 'again'; readonly afterMs: number; readonly spent: number }
   | { readonly kind: 'exhausted'; readonly spent: number };
 
-const FREE: ReadonlySet<AttemptOutcome> = new Set([
-  'worker_lost',
-  'shutdown',
-  'lease_lost',
-  'lease_expired',
-  'superseded',
-]);
+const FREE: ReadonlySet<AttemptOutcome> = new Set(['worker_lost', 'shutdown', 'lease_expired', 'superseded']);
 
 /**
  * Judges the budget after the newest attempt (last in the list). It counts attempts in a row that finished no slice: one
- * that finished any proves that the period can advance. Losing a worker, a deploy or a lease says nothing about the work,
- * so these neither count nor wait; a killed fleet must not exhaust a healthy period. Back-off doubles from 1 s to 30 s.
+ * that finished any proves that the period can advance. Losing a worker, or a lease before the first slice began, says
+ * nothing about the work, so these neither count nor wait; a killed fleet must not exhaust a healthy period. Back-off
+ * doubles from 1 s to 30 s.
  */
 export function judgeBudget(attempts: readonly EndedAttempt[], budget: number): AfterAttempt {
   let spent = 0;

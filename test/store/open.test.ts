@@ -143,8 +143,8 @@ test('a run whose predecessor is not done is deferred, and admitted as soon as i
   await installTinyJob(db, { job: 'chain', first: '2026-01' });
   const second = randomUUID();
   const ask = () => openRunOf(services, { job: 'chain', startId: second, scheduledAt: '2026-03-01T02:00:00Z' });
-  expect(await ask()).toMatchObject({ decision: 'deferred', code: 'predecessor_not_done', askAgainMs: 2000 });
-  expect(await ask()).toMatchObject({ decision: 'deferred', askAgainMs: 4000 });
+  expect(await ask()).toMatchObject({ decision: 'deferred', code: 'predecessor_not_done', askAgainMs: 1000 });
+  expect(await ask()).toMatchObject({ decision: 'deferred', askAgainMs: 2000 });
   const first = await openRunOf(services, { job: 'chain', scheduledAt: '2026-02-01T02:00:00Z' });
   expect(first.decision).toBe('admitted');
   expect(await ask()).toMatchObject({ decision: 'deferred', askAgainMs: 1000 });

@@ -1,0 +1,74 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { askAgainAfter, decideExisting, decideNew, type Inspection } from '../../src/kernel/admission.ts';
+import { ACTION_LIFE, type ActionState } from '../../src/kernel/transitions.ts';
+
+const ready: Inspection = { kind: 'ready' };
+const held = (code: string): Inspection => ({ kind: 'held', code, reason: code });
+const waits = { needed: true, period: '2026-08', done: false };
+const free = { needed: true, period: '2026-08', done: true };
+const [signed, unsigned] = [{ released: true }, { released: false }];
+
+test.each<[ActionState, string]>([
+  ['done', 'duplicate'],
+  ['compensating', 'duplicate'],
+  ['compensated', 'duplicate'],
+  ['admitted', 'in_progress'],
+  ['running', 'in_progress'],
+  ['failed', 'in_progress'],
+  ['exhausted', 'held'],
+  ['cancelled', 'held'],
+  ['skipped', 'refused'],
+])('a run that meets a key which is %s is answered %s', (state, decision) => {
+  expect(decideExisting({ state, ownerRun: 'r', overrides: {} }, {}, unsigned).decision).toBe(decision);
+});
+
+test('a release lifts only exhausted and cancelled', () => {
+  const states = Object.keys(ACTION_LIFE) as ActionState[];
+  const admitted = states.filter(
+    (state) => decideExisting({ state, ownerRun: 'r', overrides: {} }, {}, signed).decision === 'admitted',
+  );
+  expect(admitted.sort()).toEqual(['cancelled', 'exhausted']);
+});
+
+test('an override that differs from what was settled is a conflict in every state but the final skip', () => {
+  const states = (Object.keys(ACTION_LIFE) as ActionState[]).filter((state) => state !== 'skipped');
+  for (const state of states) {
+    const action = { state, ownerRun: 'r', overrides: { empty: 'true' } };
+    expect(decideExisting(action, { empty: 'false' }, signed).decision).toBe('conflict');
+    expect(decideExisting(action, { empty: 'true' }, unsigned).decision).not.toBe('conflict');
+    expect(decideExisting(action, {}, unsigned).decision).not.toBe('conflict');
+  }
+});
+
+test('a currency without a fee rule is held before the predecessor is asked', () => {
+  expect(decideNew({ predecessor: waits, inspection: held('no_fee_rule') }, unsigned).decision).toBe('held');
+});
+
+test('a period without rows waits for its predecessor, because that may carry a balance into it', () => {
+  expect(decideNew({ predecessor: waits, inspection: held('empty') }, unsigned).decision).toBe('deferred');
+  expect(decideNew({ predecessor: free, inspection: held('empty') }, unsigned).decision).toBe('held');
+});
+
+test('a release lifts held, never deferred', () => {
+  expect(decideNew({ predecessor: free, inspection: held('empty') }, signed).decision).toBe('admitted');
+  expect(decideNew({ predecessor: waits, inspection: ready }, signed).decision).toBe('deferred');
+});
+
+test('a free key with nothing against it is admitted', () => {
+  expect(decideNew({ predecessor: free, inspection: ready }, unsigned).decision).toBe('admitted');
+  const first = { needed: false, period: null, done: false };
+  expect(decideNew({ predecessor: first, inspection: ready }, unsigned).decision).toBe('admitted');
+});
+
+test('a deferred run asks every second while an earlier period is under way, else ever more slowly up to five minutes', () => {
+  fc.assert(
+    fc.property(fc.nat(100), (asked) => {
+      expect(askAgainAfter(asked, true)).toBe(1_000);
+      const wait = askAgainAfter(asked, false);
+      expect(wait).toBeGreaterThanOrEqual(1_000);
+      expect(wait).toBeLessThanOrEqual(300_000);
+      expect(askAgainAfter(asked + 1, false)).toBeGreaterThanOrEqual(wait);
+    }),
+  );
+});

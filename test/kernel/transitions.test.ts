@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import {
+  ACTION_LIFE,
+  EFFECT_LIFE,
+  isFinal,
+  mayBecome,
+  PERIOD_LIFE,
+  RUN_LIFE,
+  type Transitions,
+  UNFINISHED_EFFECTS,
+} from '../../src/kernel/transitions.ts';
+
+const LIVES: [string, Transitions<string>, string][] = [
+  ['run', RUN_LIFE, 'deferred'],
+  ['action', ACTION_LIFE, 'admitted'],
+  ['effect', EFFECT_LIFE, 'pending'],
+  ['period', PERIOD_LIFE, 'open'],
+];
+
+function reachable(life: Transitions<string>, from: string): Set<string> {
+  const seen = new Set([from]);
+  for (const state of seen) for (const next of life[state] ?? []) seen.add(next);
+  return seen;
+}
+
+test.each(LIVES)(
+  'every state of a %s is reached from its first one and leads only to known states',
+  (_, life, first) => {
+    const states = Object.keys(life);
+    expect([...reachable(life, first)].sort()).toEqual(states.sort());
+  },
+);
+
+test.each(LIVES)('from every state of a %s a final one can be reached', (_, life) => {
+  for (const state of Object.keys(life)) {
+    expect([...reachable(life, state)].some((end) => isFinal(life, end))).toBe(true);
+  }
+});
+
+test('a done action never runs again', () => {
+  expect(reachable(ACTION_LIFE, 'done')).toEqual(new Set(['done', 'compensating', 'compensated']));
+});
+
+test('a skipped period and action are final', () => {
+  expect(isFinal(ACTION_LIFE, 'skipped')).toBe(true);
+  expect(isFinal(PERIOD_LIFE, 'skipped')).toBe(true);
+});
+
+test('an effect is sent again only out of pending, or out of unknown after a look-up', () => {
+  const senders = Object.keys(EFFECT_LIFE).filter((from) => mayBecome(EFFECT_LIFE, from as 'pending', 'sending'));
+  expect(senders.sort()).toEqual(['needs_attention', 'pending', 'unknown']);
+});
+
+test('money that was refused or returned is never sent again', () => {
+  for (const end of ['failed', 'returned']) expect(reachable(EFFECT_LIFE, end)).toEqual(new Set([end]));
+});
+
+test('the unfinished effects are those that the relay still takes', () => {
+  for (const state of UNFINISHED_EFFECTS) expect(isFinal(EFFECT_LIFE, state)).toBe(false);
+});
