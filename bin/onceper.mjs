@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+/* `npx onceper …`: the build where there is one, else the sources through tsx. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.dirname(import.meta.dirname);
+const built = path.join(root, 'dist', 'src', 'app', 'cli.js');
+
+async function entry() {
+  if (existsSync(built)) return import(built);
+  const { register } = await import('tsx/esm/api');
+  // The compiler options are this checkout's, not those of the folder the command is typed in.
+  register({ tsconfig: path.join(root, 'tsconfig.json') });
+  return import(path.join(root, 'src', 'app', 'cli.ts'));
+}
+
+const { main } = await entry();
+const code = await main(process.argv.slice(2));
+if (typeof code === 'number') process.exitCode = code;
