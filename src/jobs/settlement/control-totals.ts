@@ -1,0 +1,16 @@
+import { z } from 'zod';
+
+const wholeNumber = z.string().regex(/^-?[0-9]+$/);
+
+/**
+ * Control totals of a sealed period, per currency: how many transactions it has and what they add up to, in minor units.
+ * The seal takes them from the transactions; close compares them with what the slices settled.
+ */
+const controlTotalsShape = z.record(z.string(), z.strictObject({ transactions: wholeNumber, amount: wholeNumber }));
+
+export type ControlTotals = z.infer<typeof controlTotalsShape>;
+
+/** Reads control totals as the database stores them; throws ZodError on any other shape. */
+export function parseControlTotals(stored: unknown): ControlTotals {
+  return controlTotalsShape.parse(stored);
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { localDate } from '../../../kernel/instant.ts';
+import type { Instant, Tx } from '../../../kernel/sql.ts';
+import { periodsAhead } from '../../due.ts';
+import { type JobRule, periodCalendar } from '../../rule.ts';
+import { preparePeriods } from '../period-row.ts';
+import { inTransaction, onConnection, type Outcome } from './connection.ts';
+import type { Imported, ImportRequest } from './imported.ts';
+import { collidingMerchants, storeMerchants } from './merchants.ts';
+import { countLate, earliestOpenPeriod, placeForGood } from './place.ts';
+import { dateReader } from './read-date.ts';
+import { Refusals } from './refusals.ts';
+import { sourceNamed } from './source.ts';
+import type { RowContext } from './source-format.ts';
+import { type StagedFile, stageFile } from './stage-file.ts';
+import { conflictingRows, insertTransactions, lockSource, nextImportId } from './transactions.ts';
+
+/**
+ * Imports a file of transactions: all of its rows in one transaction, or none and the list of rows that refuse it. It is
+ * streamed from front to back in constant memory, plain or gz. Importing rows again, whatever the file is called and whatever
+ * its order, adds nothing. Rows of periods that are sealed by the time of the commit belong to the next open one.
+ *
+ * Throws OnceperError `unknown_source`, `file_unreadable`, `period_missing`, `commit_unknown` (import the file again: what is
+ * stored is recognised), and after roll-back what pg throws.
+ */
+export async function importFile(request: ImportRequest): Promise<Imported> {
+  const source = sourceNamed(request.source);
+  return onConnection(request.connect, async (client) => {
+    const now = await inTransaction(client, (tx) => preparePeriodsAhead(tx, request.rule));
+    return inTransaction(client, async (tx) => {
+      const refusals = new Refusals();
+      const context = rowContext(request, now);
+      const file = await stageFile(client, { path: request.file, source, context, refusals });
+      const stored = await storeRows(tx, request, file, refusals);
+      return outcomeOf(request, file, stored, refusals);
+    });
+  });
+}
+
+/** Makes the period rows that may be missing, in a short transaction before the long one, and reads the database's clock. */
+async function preparePeriodsAhead(tx: Tx, rule: JobRule): Promise<Outcome<Instant>> {
+  const { rows } = await tx.query<{ now: string }>(
+    `select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`,
+  );
+  const now = rows[0]?.now ?? '';
+  await preparePeriods(tx, periodsAhead(rule, now));
+  return { keep: true, value: now };
+}
+
+function rowContext({ rule, sha256 = sha256Hex }: ImportRequest, now: Instant): RowContext {
+  const calendar = periodCalendar(rule);
+  return { sha256, readDate: dateReader({ calendar, first: rule.first, today: localDate(now, rule.zone) }) };
+}
+
+interface Stored {
+  readonly added: number;
+  readonly late: number;
+}
+
+/**
+ * Stores the staged rows. Also for a file that is refused already: what conflicts with the ledger is found by trying, and
+ * rolled back with the rest.
+ */
+async function storeRows(tx: Tx, request: ImportRequest, file: StagedFile, refusals: Refusals): Promise<Stored> {
+  const { source, actor } = request;
+  if (file.staged === 0) return { added: 0, late: 0 };
+  await lockSource(tx, source);
+  const importId = await nextImportId(tx);
+  await storeMerchants(tx, source);
+  refusals.addFound(await collidingMerchants(tx));
+  const earliestOpen = await earliestOpenPeriod(tx, request.file);
+  const added = await insertTransactions(tx, { source, identity: file.identity, importId });
+  if (file.identity === 'stated' && added < file.staged) {
+    refusals.addFound(await conflictingRows(tx, { source, importId }));
+  }
+  if (refusals.total > 0) return { added: 0, late: 0 };
+  const { rows, sha256 } = file;
+  const late = await countLate(tx, importId);
+  const record = { importId, source, file: request.file, sha256, rows, added, actor, late, earliestOpen };
+  return { added, late: await placeForGood(tx, record) };
+}
+
+function outcomeOf(request: ImportRequest, file: StagedFile, stored: Stored, refusals: Refusals): Outcome<Imported> {
+  const of = { file: request.file, source: request.source, rows: file.rows };
+  if (refusals.total > 0) {
+    const refused = refusals.inOrder();
+    const value = {
+      kind: 'refused',
+      ...of,
+      added: 0,
+      known: 0,
+      late: 0,
+      refused,
+      refusedTotal: refusals.total,
+    } as const;
+    return { keep: false, value };
+  }
+  const known = file.rows - stored.added;
+  return { keep: true, value: { kind: 'imported', ...of, ...stored, known, refused: [], refusedTotal: 0 } };
+}
+
+function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

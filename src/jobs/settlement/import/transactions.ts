@@ -1,0 +1,104 @@
+import type { Tx } from '../../../kernel/sql.ts';
+import { type Refusal, refusalsKept } from './refusals.ts';
+
+/** How a file's transactions are named: by ids of the source's own, or by their content. */
+export type Identity = 'stated' | 'content';
+
+/**
+ * The staged rows under the id that they are stored by, `sort_key, line` being the order of those ids. A row named by its
+ * content gets a hash of it and the how-manieth row with that content it is: two identical rows are two, and the same rows
+ * in another file or order are the same ones. The merchant's name is no part of it: it may be spelt anew.
+ */
+const staged: Readonly<Record<Identity, string>> = {
+  stated: `select s.*, s.id as transaction_id, s.id as sort_key from pg_temp.settlement_stage s`,
+  content: `select d.*, left(d.sort_key, 40) || '-' || row_number() over (partition by d.sort_key order by d.line) as transaction_id
+              from (select s.*, encode(sha256(convert_to(concat_ws('|', s.merchant, s.currency, s.amount, coalesce(
+                             to_char(s.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), s.occurred_on::text)),
+                             'UTF8')), 'hex') as sort_key
+                      from pg_temp.settlement_stage s) d`,
+};
+
+/** One import at a time a source: two shuffled copies of a file would wait for each other's keys (15 of 15 deadlocked). */
+export async function lockSource(tx: Tx, source: string): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('settlement import ' || $1::text, 0))`, [source]);
+}
+
+/** The id of an import, taken before its rows are stored and used by nothing else when it rolls back. */
+export async function nextImportId(tx: Tx): Promise<bigint> {
+  const { rows } = await tx.query<{ id: string }>(
+    `select nextval(pg_get_serial_sequence('settlement.import', 'id'))::text as id`,
+  );
+  return BigInt(rows[0]?.id ?? '');
+}
+
+/**
+ * Stores the staged rows that are new, without locking a period: each tentatively in the period of its own date while that
+ * is open, else in the next open one with its origin. Dates are placed by date arithmetic, instants by the period's instants.
+ * A row that no period takes fails on a null. Returns how many were new.
+ */
+export async function insertTransactions(
+  tx: Tx,
+  of: { source: string; identity: Identity; importId: bigint },
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `with place as materialized (
+       select p.period as origin, p.starts_on, p.ends_on,
+              (select n.period from settlement.period n
+                where n.state = 'open' and n.starts >= p.starts order by n.starts limit 1) as target
+         from settlement.period p
+     ), day as materialized (
+       select p.starts_on + d.day as occurred_on, p.origin
+         from place p cross join lateral generate_series(0, p.ends_on - p.starts_on - 1) as d (day)
+     )
+     insert into settlement.transaction
+            (source, id, merchant, currency, amount, occurred_on, occurred_at, period, late_from, import_id)
+     select $1, s.transaction_id, s.merchant, s.currency, s.amount, s.occurred_on, s.occurred_at,
+            place.target, nullif(place.origin, place.target), $2
+       from (${staged[of.identity]}) s
+       left join day on s.occurred_at is null and day.occurred_on = s.occurred_on
+       left join lateral (
+            select p.period from settlement.period p
+             where s.occurred_at is not null and p.starts <= s.occurred_at order by p.starts desc limit 1) i on true
+       left join place on place.origin = coalesce(day.origin, i.period)
+      order by s.sort_key, s.line
+         on conflict (source, id) do nothing`,
+    [of.source, of.importId],
+  );
+  return rowCount;
+}
+
+interface Conflict {
+  readonly line: number;
+  readonly id: string;
+  readonly stored: string;
+  readonly inThisFile: boolean;
+  readonly total: number;
+}
+
+/**
+ * Rows whose id is stored with another merchant, currency, amount or date, be it by this file's own earlier line or by an
+ * import before it. Asked after the insert, and only where a row was not new, so that a new file pays nothing for it.
+ */
+export async function conflictingRows(
+  tx: Tx,
+  of: { source: string; importId: bigint },
+): Promise<{ refusals: readonly Refusal[]; total: number }> {
+  const { rows } = await tx.query<Conflict>(
+    `select s.line, s.id, concat_ws(' ', t.amount, t.currency, 'of', t.merchant, 'on', coalesce(t.occurred_at::text, t.occurred_on::text))
+              as stored, t.import_id = $2 as "inThisFile", (count(*) over ())::int4 as total
+       from pg_temp.settlement_stage s
+       join settlement.transaction t on t.source = $1 and t.id = s.id
+      where (s.merchant, s.currency, s.amount, s.occurred_on, s.occurred_at)
+            is distinct from (t.merchant, t.currency, t.amount, t.occurred_on, t.occurred_at)
+      order by s.line
+      limit $3`,
+    [of.source, of.importId, refusalsKept],
+  );
+  return {
+    refusals: rows.map(({ line, id, stored, inThisFile }) => ({
+      line,
+      reason: `id '${id}' is ${inThisFile ? 'in this file' : 'stored'} already with other content (${stored}, in minor units)`,
+    })),
+    total: rows[0]?.total ?? 0,
+  };
+}

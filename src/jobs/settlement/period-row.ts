@@ -1,0 +1,61 @@
+import { OnceperError } from '../../kernel/error.ts';
+import type { PeriodBounds } from '../../kernel/period.ts';
+import type { Tx } from '../../kernel/sql.ts';
+import type { PeriodState } from '../../kernel/transitions.ts';
+import { jobId } from './job-id.ts';
+
+/** A period row, and the key whose closings it carries in: the latest earlier period that has a document. */
+export interface PeriodRow {
+  readonly period: string;
+  readonly state: PeriodState;
+  readonly sealedByFence: bigint | null;
+  readonly sealedTotals: unknown;
+  readonly previousKey: string | null;
+}
+
+/** Makes the period rows that are missing, ascending; bounds that exist stay as they were first computed. */
+export async function preparePeriods(tx: Tx, periods: readonly PeriodBounds[]): Promise<void> {
+  await tx.query(
+    `insert into settlement.period (period, starts_on, ends_on, starts, ends)
+     select b.period, b.starts_on, b.ends_on, b.starts, b.ends
+       from unnest($1::text[], $2::date[], $3::date[], $4::timestamptz[], $5::timestamptz[])
+            as b (period, starts_on, ends_on, starts, ends)
+      where not exists (select from settlement.period p where p.period = b.period)
+      order by b.starts
+         on conflict do nothing`,
+    [
+      periods.map((bounds) => bounds.period),
+      periods.map((bounds) => bounds.startsOn),
+      periods.map((bounds) => bounds.endsOn),
+      periods.map((bounds) => bounds.starts),
+      periods.map((bounds) => bounds.ends),
+    ],
+  );
+}
+
+/**
+ * Reads a period without locking it. The document it carries from can't change while the period is settled: it needs its
+ * predecessor, so that every earlier period is done or skipped before. Throws OnceperError `period_missing`.
+ */
+export async function readPeriod(tx: Tx, period: string): Promise<PeriodRow> {
+  const { rows } = await tx.query<PeriodRow>(
+    `select p.period, p.state, p.sealed_by_fence as "sealedByFence", p.sealed_totals as "sealedTotals",
+            (select d.key
+               from settlement.document d
+               join settlement.period earlier on earlier.period = d.period
+              where earlier.starts < p.starts and d.key = $2 || ':' || d.period
+              order by earlier.starts desc
+              limit 1) as "previousKey"
+       from settlement.period p
+      where p.period = $1`,
+    [period, jobId],
+  );
+  const [row] = rows;
+  if (row !== undefined) return row;
+  throw new OnceperError({
+    code: 'period_missing',
+    message: `period ${period} has no row`,
+    remedy: "open or import makes the rows of periods from the rule's first to the current one: check the rule's first",
+    at: period,
+  });
+}

@@ -1,0 +1,44 @@
+import type { Tx } from '../../kernel/sql.ts';
+import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
+import { close } from './close.ts';
+import { inspect } from './inspect.ts';
+import { jobId } from './job-id.ts';
+import { ledgerGaps } from './ledger-gaps.ts';
+import { writeLines } from './line.ts';
+import { checkOverrides } from './overrides.ts';
+import { parseParameters } from './parameters.ts';
+import { payoutsOf } from './payout.ts';
+import { preparePeriods, readPeriod } from './period-row.ts';
+import { plan } from './plan.ts';
+import { postLines } from './posting.ts';
+import { seal } from './seal.ts';
+import { settleEffects } from './settle-effects.ts';
+import { summariseSlice } from './slice-result.ts';
+
+/**
+ * The month-end settlement of merchants: every transaction of a sealed period is settled once, every payable merchant gets
+ * one payout per currency, what is not paid is carried into the next period, and one document says so.
+ */
+export function createSettlementJob(): Job {
+  return {
+    id: jobId,
+    needs: 'previous',
+    parseParameters,
+    checkOverrides,
+    preparePeriods,
+    inspect,
+    seal,
+    plan,
+    perform,
+    close,
+    settleEffects,
+    ledgerGaps,
+  };
+}
+
+/** A slice, one statement a concern: the lines first; postings, payouts and the result derive from them. */
+async function perform(tx: Tx, context: GrantedContext, slice: SliceRange): Promise<Performed> {
+  await writeLines(tx, context, await readPeriod(tx, context.period), slice);
+  await postLines(tx, context, slice);
+  return { result: await summariseSlice(tx, context, slice), effects: payoutsOf(context, slice) };
+}
