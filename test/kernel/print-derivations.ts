@@ -1,0 +1,3 @@
+import { derivations } from './derivations.ts';
+
+process.stdout.write(derivations());
