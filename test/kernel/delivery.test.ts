@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { afterLookUp, afterSend, type DeliveryTerms, type EffectInHand } from '../../src/kernel/delivery.ts';
+import type { FoundTransfer, LookUpAnswer, SendAnswer, Transfer } from '../../src/kernel/transfer.ts';
+import { EFFECT_LIFE, type EffectState, mayBecome } from '../../src/kernel/transitions.ts';
+
+const HOUR = 3_600_000;
+const terms: DeliveryTerms = {
+  keyWindowMs: 24 * HOUR,
+  visibilityDelayMs: 30_000,
+  timeoutMs: 10_000,
+  maxNumberLength: 64,
+  budget: { tries: 3, timeMs: HOUR, lookUps: 5 },
+  backOff: { baseMs: 1_000, capMs: 60_000 },
+};
+const number = 'settlement:2026-09:m-1:GBP:payout';
+const expected: Transfer = { amount: '1250', currency: 'GBP', destination: 'm-1', reference: number };
+const found: FoundTransfer = { ...expected, id: 'tr_1', status: 'succeeded' };
+
+const fresh: EffectInHand = { before: 'pending', attempts: 1, lookUps: 0, firstSentAgeMs: null, lastSentAgeMs: null };
+const unknown: EffectInHand = {
+  before: 'unknown',
+  attempts: 1,
+  lookUps: 1,
+  firstSentAgeMs: 60_000,
+  lastSentAgeMs: 60_000,
+};
+const orphan: EffectInHand = { ...unknown, before: 'sending' };
+const external: EffectInHand = { ...unknown, before: 'pending_external' };
+const young = { firstSentAgeMs: 5_000, lastSentAgeMs: 5_000 };
+const old = { firstSentAgeMs: 24 * HOUR - 10_000, lastSentAgeMs: 60_000 };
+const spent = { attempts: 3, firstSentAgeMs: 2 * HOUR };
+
+const accepted = (transfer: Partial<FoundTransfer> = {}): SendAnswer => ({
+  kind: 'accepted',
+  transfer: { ...found, ...transfer },
+  status: 201,
+});
+const shown = (...transfers: Partial<FoundTransfer>[]): LookUpAnswer => ({
+  kind: 'found',
+  transfers: transfers.map((transfer) => ({ ...found, ...transfer })),
+  status: 200,
+});
+const refused = (status: number, code: string): SendAnswer => ({ kind: 'refused', status, code });
+const busy: SendAnswer = { kind: 'busy', retryAfterMs: 7_000, status: 429 };
+const lost: SendAnswer = { kind: 'unknown', code: 'timeout', status: null };
+const down: SendAnswer = { kind: 'unsent', code: 'econnrefused' };
+const notFound: LookUpAnswer = { kind: 'not_found', status: 200 };
+const noLookUp: LookUpAnswer = { kind: 'unknown', code: 'http_500', status: 500 };
+
+type SendCase = [
+  sentence: string,
+  effect: EffectInHand,
+  answer: SendAnswer,
+  state: EffectState,
+  code: string | null,
+  delayMs: number,
+];
+
+const afterSends: SendCase[] = [
+  ['a confirmed transfer is a success', fresh, accepted(), 'succeeded', null, 0],
+  ['a confirmed transfer after an unknown is a success', unknown, accepted(), 'succeeded', null, 0],
+  [
+    'a pending transfer waits at the counterparty',
+    fresh,
+    accepted({ status: 'pending' }),
+    'pending_external',
+    null,
+    1_000,
+  ],
+  [
+    'a transfer of another amount is for a person',
+    fresh,
+    accepted({ amount: '1251' }),
+    'needs_attention',
+    'found_different',
+    0,
+  ],
+  [
+    'a transfer under another reference is for a person',
+    fresh,
+    accepted({ reference: 'x' }),
+    'needs_attention',
+    'found_different',
+    0,
+  ],
+  [
+    'a status of the future is for a person',
+    fresh,
+    accepted({ status: 'parked' }),
+    'needs_attention',
+    'unknown_status',
+    0,
+  ],
+  ['a 4xx on a first send is a failure', fresh, refused(400, 'account_closed'), 'failed', 'account_closed', 0],
+  [
+    'a 4xx after an unknown proves nothing',
+    unknown,
+    refused(400, 'account_closed'),
+    'unknown',
+    'account_closed',
+    2_000,
+  ],
+  [
+    'a 4xx after a relay died proves nothing',
+    orphan,
+    refused(404, 'no_such_account'),
+    'unknown',
+    'no_such_account',
+    2_000,
+  ],
+  ['refused credentials say nothing about a payout', fresh, refused(401, 'bad_key'), 'needs_attention', 'bad_key', 0],
+  ['a forbidden caller says nothing about a payout', fresh, refused(403, 'http_403'), 'needs_attention', 'http_403', 0],
+  ['a reused number stops', fresh, { kind: 'key_reused', status: 422 }, 'needs_attention', 'key_reused', 0],
+  ['a number in flight is looked up', fresh, { kind: 'in_flight', status: 409 }, 'unknown', 'in_flight', 1_000],
+  ['a time-out is unknown', fresh, lost, 'unknown', 'timeout', 1_000],
+  ['a time-out after an unknown stays unknown', unknown, lost, 'unknown', 'timeout', 2_000],
+  ['a busy counterparty has done nothing', fresh, busy, 'pending', 'busy', 7_000],
+  ['a busy counterparty does not undo an unknown', unknown, busy, 'unknown', 'busy', 7_000],
+  ['a counterparty that is down was sent nothing', fresh, down, 'pending', 'econnrefused', 1_000],
+  ['a counterparty that is down does not undo an unknown', unknown, down, 'unknown', 'econnrefused', 2_000],
+  [
+    'tries alone do not spend the budget',
+    { ...fresh, attempts: 9, firstSentAgeMs: 60_000 },
+    busy,
+    'pending',
+    'busy',
+    60_000,
+  ],
+  ['tries and time spent without a send end dead', { ...fresh, ...spent }, busy, 'dead', 'busy', 0],
+  ['tries and time spent after an unknown are never dead', { ...unknown, ...spent }, busy, 'unknown', 'busy', 8_000],
+];
+
+type LookUpCase = [
+  sentence: string,
+  effect: EffectInHand,
+  answer: LookUpAnswer,
+  state: EffectState | 'resend',
+  code: string | null,
+  delayMs: number,
+];
+
+const afterLookUps: LookUpCase[] = [
+  ['a found transfer is proof', unknown, shown({}), 'succeeded', null, 0],
+  ['a found transfer is proof however old the send is', { ...unknown, ...old }, shown({}), 'succeeded', null, 0],
+  [
+    'a found pending transfer waits at the counterparty',
+    unknown,
+    shown({ status: 'pending' }),
+    'pending_external',
+    null,
+    2_000,
+  ],
+  ['a found failed transfer is a failure', unknown, shown({ status: 'failed' }), 'failed', 'failed_at_counterparty', 0],
+  ['a found returned transfer is returned', unknown, shown({ status: 'returned' }), 'returned', null, 0],
+  [
+    'a found transfer of another currency is for a person',
+    unknown,
+    shown({ currency: 'EUR' }),
+    'needs_attention',
+    'found_different',
+    0,
+  ],
+  [
+    'a found transfer to another place is for a person',
+    unknown,
+    shown({ destination: 'm-2' }),
+    'needs_attention',
+    'found_different',
+    0,
+  ],
+  [
+    'two transfers under one number are for a person',
+    unknown,
+    shown({}, { id: 'tr_2' }),
+    'needs_attention',
+    'found_twice',
+    0,
+  ],
+  [
+    'not found is no proof before the visibility delay',
+    { ...unknown, ...young },
+    notFound,
+    'unknown',
+    'not_visible_yet',
+    25_000,
+  ],
+  ['not found allows a re-send after the visibility delay', unknown, notFound, 'resend', null, 0],
+  ['not found after a relay died allows a re-send', orphan, notFound, 'resend', null, 0],
+  [
+    'not found after the key window is for a person',
+    { ...unknown, ...old },
+    notFound,
+    'needs_attention',
+    'key_window_passed',
+    0,
+  ],
+  [
+    'not found with the budget spent is for a person',
+    { ...unknown, ...spent },
+    notFound,
+    'needs_attention',
+    'exhausted',
+    0,
+  ],
+  ['not found with tries spent and time left is sent again', { ...unknown, attempts: 3 }, notFound, 'resend', null, 0],
+  [
+    'tries that died with their relay count without the time',
+    { ...orphan, attempts: 3 },
+    notFound,
+    'needs_attention',
+    'exhausted',
+    0,
+  ],
+  ['a look-up that fails is repeated', unknown, noLookUp, 'unknown', 'http_500', 2_000],
+  [
+    'look-ups that fail for good are for a person',
+    { ...unknown, lookUps: 5 },
+    noLookUp,
+    'needs_attention',
+    'exhausted',
+    0,
+  ],
+  ['a pending transfer that succeeds is a success', external, shown({}), 'succeeded', null, 0],
+  [
+    'a pending transfer that fails is a failure',
+    external,
+    shown({ status: 'failed' }),
+    'failed',
+    'failed_at_counterparty',
+    0,
+  ],
+  ['a pending transfer stays pending', external, shown({ status: 'pending' }), 'pending_external', null, 2_000],
+  [
+    'a pending transfer outlives failing look-ups',
+    { ...external, lookUps: 99 },
+    noLookUp,
+    'pending_external',
+    'http_500',
+    60_000,
+  ],
+  ['a pending transfer may lag', { ...external, ...young }, notFound, 'pending_external', 'not_visible_yet', 25_000],
+  ['a pending transfer that vanished is never sent again', external, notFound, 'needs_attention', 'vanished', 0],
+];
+
+describe('after a send', () => {
+  test.each(afterSends)('%s', (_sentence, effect, answer, state, code, delayMs) => {
+    expect(afterSend(effect, expected, answer, terms, 0)).toMatchObject({ kind: 'becomes', state, code, delayMs });
+    expect(mayBecome(EFFECT_LIFE, 'sending', state)).toBe(true);
+  });
+});
+
+describe('after a look-up', () => {
+  test.each(afterLookUps)('%s', (_sentence, effect, answer, state, code, delayMs) => {
+    const verdict = afterLookUp(effect, expected, answer, terms, 0);
+    if (state === 'resend') return expect(verdict).toEqual({ kind: 'resend', expected });
+    expect(verdict).toMatchObject({ kind: 'becomes', state, code, delayMs });
+    const held = effect.before === 'pending_external' ? effect.before : 'unknown';
+    expect(mayBecome(EFFECT_LIFE, held, state === 'returned' ? 'succeeded' : state)).toBe(true);
+  });
+
+  test('a body that is no transfer is never sent again, nor compared', () => {
+    for (const answer of [notFound, shown({})]) {
+      expect(afterLookUp(unknown, null, answer, terms, 0)).toMatchObject({
+        state: 'needs_attention',
+        code: 'malformed_body',
+      });
+    }
+  });
+});
