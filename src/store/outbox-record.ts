@@ -1,0 +1,129 @@
+import type { Verdict } from '../kernel/delivery.ts';
+import type { Tx } from '../kernel/sql.ts';
+import type { EffectState } from '../kernel/transitions.ts';
+
+/** One call to the counterparty as evidence: what was asked, under which fence, and what came back. */
+export interface DeliveryTry {
+  readonly number: string;
+  readonly fence: bigint;
+  readonly step: 'send' | 'look_up';
+  readonly requestHash: string;
+  readonly outcome: string;
+  readonly status: number | null;
+  readonly counterpartyId: string | null;
+  readonly code: string | null;
+  readonly answer: string | null;
+}
+
+/** What a relay wants to record of an effect that it holds: the row's state and fence meanwhile, and the verdict. */
+export interface EffectOutcome {
+  readonly number: string;
+  readonly key: string;
+  readonly subject: string;
+  readonly fence: bigint;
+  readonly held: Extract<EffectState, 'sending' | 'unknown' | 'pending_external'>;
+  readonly verdict: Verdict;
+  readonly tries: readonly DeliveryTry[];
+}
+
+/** An effect whose fate became known in this transaction. */
+export interface FinalEffect {
+  readonly number: string;
+  readonly key: string;
+  readonly subject: string;
+  readonly state: Extract<EffectState, 'succeeded' | 'failed' | 'returned'>;
+}
+
+/** Posts what became of effects, in the transaction that records them: the job's settleEffects. */
+export type Settle = (tx: Tx, effects: readonly FinalEffect[]) => Promise<void>;
+
+/**
+ * Records outcomes by number, fence and state, appends their deliveries, and lets the job post the final ones of those that
+ * were won: all in the caller's transaction. Returns the numbers won. The others were taken over; their answers stay as
+ * evidence, and the caller reads them again: nothing is forced. A transfer that was already returned when it was found
+ * passes through `succeeded`, with both postings.
+ */
+export async function recordOutcomes(
+  tx: Tx,
+  outcomes: readonly EffectOutcome[],
+  settle: Settle,
+): Promise<ReadonlySet<string>> {
+  const won = await moveEffects(tx, outcomes);
+  const tries = outcomes.flatMap((outcome) => outcome.tries);
+  if (tries.length > 0) await appendDeliveries(tx, tries);
+  const ours = outcomes.filter((outcome) => won.has(outcome.number));
+  const settled = ours.flatMap(firstFate).sort(byNumber);
+  if (settled.length > 0) await settle(tx, settled);
+  const returned = ours.filter((outcome) => outcome.verdict.state === 'returned');
+  if (returned.length > 0) await recordReturned(tx, returned, settle);
+  return won;
+}
+
+function firstFate({ number, key, subject, verdict }: EffectOutcome): FinalEffect[] {
+  if (verdict.state === 'failed') return [{ number, key, subject, state: 'failed' }];
+  if (verdict.state === 'succeeded' || verdict.state === 'returned') {
+    return [{ number, key, subject, state: 'succeeded' }];
+  }
+  return [];
+}
+
+async function recordReturned(tx: Tx, outcomes: readonly EffectOutcome[], settle: Settle): Promise<void> {
+  await tx.query(
+    `update onceper.outbox set state = 'returned' where number = any ($1::text[]) and state = 'succeeded'`,
+    [outcomes.map((outcome) => outcome.number)],
+  );
+  await settle(
+    tx,
+    outcomes.map(({ number, key, subject }) => ({ number, key, subject, state: 'returned' as const })).sort(byNumber),
+  );
+}
+
+async function moveEffects(tx: Tx, outcomes: readonly EffectOutcome[]): Promise<ReadonlySet<string>> {
+  const { rows } = await tx.query<{ number: string }>(
+    `update onceper.outbox o
+        set state = n.state,
+            due_at = clock_timestamp() + n.delay_ms * interval '1 millisecond',
+            counterparty_id = coalesce(n.counterparty_id, o.counterparty_id),
+            code = n.code,
+            final_at = case when n.state in ('succeeded', 'failed') then clock_timestamp() end
+       from unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::text[])
+         as n (number, fence, held, state, delay_ms, counterparty_id, code)
+      where o.number = n.number and o.fence = n.fence and o.state = n.held
+     returning o.number`,
+    [
+      outcomes.map((outcome) => outcome.number),
+      outcomes.map((outcome) => outcome.fence),
+      outcomes.map((outcome) => outcome.held),
+      outcomes.map(({ verdict }) => (verdict.state === 'returned' ? 'succeeded' : verdict.state)),
+      outcomes.map(({ verdict }) => verdict.delayMs),
+      outcomes.map(({ verdict }) => verdict.counterpartyId),
+      outcomes.map(({ verdict }) => verdict.code),
+    ],
+  );
+  return new Set(rows.map((row) => row.number));
+}
+
+async function appendDeliveries(tx: Tx, tries: readonly DeliveryTry[]): Promise<void> {
+  // A try is one fence and step: recording it again after a lost COMMIT answer adds nothing.
+  await tx.query(
+    `insert into onceper.delivery (number, fence, step, request_hash, outcome, status, counterparty_id, code, answer)
+     select * from unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::int4[], $7::text[], $8::text[],
+                          $9::text[])
+     on conflict do nothing`,
+    [
+      tries.map((t) => t.number),
+      tries.map((t) => t.fence),
+      tries.map((t) => t.step),
+      tries.map((t) => t.requestHash),
+      tries.map((t) => t.outcome),
+      tries.map((t) => t.status),
+      tries.map((t) => t.counterpartyId),
+      tries.map((t) => t.code),
+      tries.map((t) => t.answer),
+    ],
+  );
+}
+
+function byNumber(a: FinalEffect, b: FinalEffect): number {
+  return a.number < b.number ? -1 : a.number > b.number ? 1 : 0;
+}

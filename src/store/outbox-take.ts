@@ -1,0 +1,115 @@
+import type { EffectInHand } from '../kernel/delivery.ts';
+import type { Tx } from '../kernel/sql.ts';
+
+/** An effect under a relay's lease. Every later write names its fence; a relay that lost it affects 0 rows. */
+export interface TakenEffect extends EffectInHand {
+  readonly number: string;
+  readonly job: string;
+  readonly key: string;
+  readonly subject: string;
+  readonly destination: string;
+  readonly body: string;
+  readonly fence: bigint;
+}
+
+/**
+ * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
+ * one becomes `sending`, its try counted before the first byte; a `sending` past its lease becomes `unknown`, and like the
+ * other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for.
+ */
+export async function takeDueEffects(
+  tx: Tx,
+  options: { readonly limit: number; readonly leaseMs: number; readonly jobs: readonly string[] },
+): Promise<TakenEffect[]> {
+  // From the delivering actions into (key, due_at): joined on state alone it walks the rows of unfinished actions. The
+  // clock is a scalar subquery, read once: as a volatile condition it could not bound the index scan.
+  const { rows } = await tx.query<TakenEffect>(
+    `with due as materialized (
+       select o.number, a.job, o.state, o.first_sent_at, o.last_sent_at
+         from onceper.action a
+        cross join lateral (
+              select outbox.number, outbox.state, outbox.first_sent_at, outbox.last_sent_at
+                from onceper.outbox
+               where outbox.key = a.key
+                 and outbox.state in ('pending', 'sending', 'unknown', 'pending_external')
+                 and outbox.due_at <= (select clock_timestamp())
+               order by outbox.due_at
+               limit $1
+                 for update of outbox skip locked) o
+        where a.delivering and a.job = any ($3::text[])
+        limit $1)
+     update onceper.outbox o
+        set state = case due.state when 'pending' then 'sending' when 'sending' then 'unknown' else due.state end,
+            attempts = o.attempts + (due.state = 'pending')::int4,
+            lookups = o.lookups + (due.state <> 'pending')::int4,
+            first_sent_at = case due.state when 'pending' then coalesce(o.first_sent_at, clock_timestamp()) else o.first_sent_at end,
+            last_sent_at = case due.state when 'pending' then clock_timestamp() else o.last_sent_at end,
+            fence = o.fence + 1,
+            due_at = clock_timestamp() + $2 * interval '1 millisecond'
+       from due
+      where o.number = due.number
+     returning o.number, due.job, o.key, o.subject, o.destination, o.body, o.fence, o.attempts, o.lookups as "lookUps",
+               due.state as before,
+               (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
+               (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs"`,
+    [options.limit, options.leaseMs, options.jobs],
+  );
+  return rows;
+}
+
+/**
+ * Makes an unknown effect `sending` again after a look-up that allowed it, with its look-up as a delivery, and renews the
+ * lease; committed before the first byte leaves. Null when the fence was lost, or when the first send is `windowMs` old or
+ * older by the database's clock: then nothing may be sent.
+ */
+export async function beginResend(
+  tx: Tx,
+  effect: Pick<TakenEffect, 'number' | 'fence'>,
+  options: {
+    readonly windowMs: number;
+    readonly leaseMs: number;
+    readonly requestHash: string;
+    readonly status: number | null;
+  },
+): Promise<{ readonly fence: bigint; readonly attempts: number } | null> {
+  const { rows } = await tx.query<{ fence: bigint; attempts: number }>(
+    `with resent as (
+       update onceper.outbox
+          set state = 'sending', attempts = attempts + 1, fence = fence + 1, last_sent_at = clock_timestamp(),
+              due_at = clock_timestamp() + $4 * interval '1 millisecond'
+        where number = $1 and fence = $2 and state = 'unknown'
+          and first_sent_at > clock_timestamp() - $3 * interval '1 millisecond'
+       returning number, fence, attempts),
+     noted as (
+       insert into onceper.delivery (number, fence, step, request_hash, outcome, status)
+       select number, fence - 1, 'look_up', $5, 'not_found', $6 from resent)
+     select fence, attempts from resent`,
+    [effect.number, effect.fence, options.windowMs, options.leaseMs, options.requestHash, options.status],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Gives back effects that were taken and not begun: due at once, as they were before the take, nothing counted. Only for
+ * the relay that knows that it sent nothing under this fence. Returns how many were still held.
+ */
+export async function releaseTaken(tx: Tx, effects: readonly TakenEffect[]): Promise<number> {
+  const { rowCount } = await tx.query(
+    `update onceper.outbox o
+        set state = case when r.fresh then 'pending' else o.state end,
+            attempts = o.attempts - r.fresh::int4,
+            lookups = o.lookups - (not r.fresh)::int4,
+            first_sent_at = case when r.fresh and o.attempts = 1 then null else o.first_sent_at end,
+            last_sent_at = case when r.fresh and o.attempts = 1 then null else o.last_sent_at end,
+            due_at = clock_timestamp()
+       from unnest($1::text[], $2::int8[], $3::bool[]) as r (number, fence, fresh)
+      where o.number = r.number and o.fence = r.fence
+        and case when r.fresh then o.state = 'sending' else o.state in ('unknown', 'pending_external') end`,
+    [
+      effects.map((effect) => effect.number),
+      effects.map((effect) => effect.fence),
+      effects.map((effect) => effect.before === 'pending'),
+    ],
+  );
+  return rowCount;
+}
