@@ -73,7 +73,7 @@ type Environment = Readonly<Record<string, string>>;
 export function loadConfig(environment: Environment = ownEnvironment()): Config {
   const own = parseVariables(environment);
   const home = own.ONCEPER_HOME ?? projectFolder();
-  const running = runningServers(home);
+  const running = runningServers(home) ?? runningServers(demoFolder(home));
   const given = {
     databaseUrl: set(environment['DATABASE_URL']),
     temporalAddress: set(environment['TEMPORAL_ADDRESS']),
@@ -163,6 +163,11 @@ function nearest(name: string): string {
 
 function set(value: string | undefined): string | null {
   return value === undefined || value === '' ? null : value;
+}
+
+/** Where a demo keeps its own servers, apart from those of `up`. */
+export function demoFolder(home: string): string {
+  return join(home, '.onceper', 'demo');
 }
 
 /** The folder of package.json above this file: the checkout, or the installed package. */

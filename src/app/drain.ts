@@ -13,6 +13,10 @@ export function drainOnSignal(log: Log, graceMs: number): AbortSignal {
   };
   process.on('SIGTERM', () => begin('SIGTERM'));
   process.on('SIGINT', () => begin('SIGINT'));
-  if (process.connected) process.on('disconnect', () => begin('parent gone'));
+  if (process.connected) {
+    process.on('disconnect', () => begin('parent gone'));
+    // Listening must not keep a process alive that has nothing else to do.
+    process.channel?.unref();
+  }
   return controller.signal;
 }

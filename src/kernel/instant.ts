@@ -39,6 +39,14 @@ export function compareInstants(a: Instant, b: Instant): -1 | 0 | 1 {
   return order < 0 ? -1 : order > 0 ? 1 : 0;
 }
 
+/** The instant that lies so much later; whole hours, minutes and seconds, which no zone can bend. */
+export function instantPlus(
+  instant: Instant,
+  time: { readonly hours?: number; readonly minutes?: number; readonly seconds?: number },
+): Instant {
+  return instantOf(instant).add(time).toString();
+}
+
 function malformedInstant(text: string, cause?: unknown): OnceperError {
   return new OnceperError({
     code: 'malformed_instant',

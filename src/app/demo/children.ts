@@ -1,0 +1,95 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { OnceperError } from '../../kernel/error.ts';
+import { projectFolder } from '../config.ts';
+
+/** A process of ours that runs beside the demo: its log goes to a file, and it ends when the demo does. */
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly logFile: string;
+  /** SIGTERM, then waits until it has drained and gone; resolves with its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** What a process logs when it is ready to work. */
+const READY: Readonly<Record<string, string>> = {
+  worker: 'worker_started',
+  relay: 'relay_started',
+  gateway: 'gateway_started',
+};
+
+/**
+ * Starts `onceper worker`, `relay` or `gateway` as a child and waits until it logs that it is ready; returns that event too.
+ * The IPC channel tells the child when this process is gone, however that came. Throws OnceperError `child_ended` with the
+ * last thing it logged where it ends before.
+ */
+export async function startChild(
+  name: string,
+  options: {
+    readonly args?: readonly string[];
+    readonly environment: Record<string, string>;
+    readonly logFolder: string;
+  },
+): Promise<Child & { readonly ready: Readonly<Record<string, unknown>> }> {
+  mkdirSync(options.logFolder, { recursive: true });
+  const logFile = join(options.logFolder, `${name}.log`);
+  const log = createWriteStream(logFile, { flags: 'a' });
+  const child = fork(join(projectFolder(), 'bin/onceper.mjs'), [name, ...(options.args ?? [])], {
+    env: options.environment,
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // Ctrl-C at a terminal reaches the whole group at once; the demo ends its children in their order itself.
+    detached: true,
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const ready = await readyOf(child, name, ended, (line) => log.write(`${line}\n`), logFile);
+  return { name, pid: child.pid ?? 0, logFile, ready, stop: () => stopChild(child, ended, () => log.end()) };
+}
+
+async function readyOf(
+  child: ChildProcess,
+  name: string,
+  ended: Promise<number | null>,
+  keep: (line: string) => void,
+  logFile: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  let last = '';
+  const isReady = new Promise<Readonly<Record<string, unknown>>>((resolve) => {
+    if (child.stderr === null) return;
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      keep(line);
+      last = line;
+      const event = parsedLine(line);
+      if (event['event'] === READY[name]) resolve(event);
+    });
+  });
+  const first = await Promise.race([isReady, ended]);
+  if (typeof first === 'object' && first !== null) return first;
+  throw new OnceperError({
+    code: 'child_ended',
+    message: `onceper ${name} ended with ${first} before it was ready: ${last}`,
+    remedy: `read ${logFile}`,
+    at: name,
+  });
+}
+
+async function stopChild(
+  child: ChildProcess,
+  ended: Promise<number | null>,
+  closed: () => void,
+): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+  const code = await ended;
+  closed();
+  return code;
+}
+
+function parsedLine(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
