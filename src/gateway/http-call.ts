@@ -1,0 +1,94 @@
+import type { Pool } from 'undici';
+import { codeOf } from '../kernel/error.ts';
+
+/** One HTTP exchange that came to its end, or the code of what ended it; `unsent` when no connection came about. */
+export type Exchange =
+  | { readonly kind: 'answered'; readonly status: number; readonly text: string; readonly headers: AnswerHeaders }
+  | { readonly kind: 'broken'; readonly code: string; readonly status: number | null }
+  | { readonly kind: 'unsent'; readonly code: string };
+
+type AnswerHeaders = Record<string, string | string[] | undefined>;
+
+export interface Call {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * One exchange over the pool, bounded as a whole by `timeoutMs`: queueing, connecting, answer and body together. undici's
+ * own time-outs bound the silences between bytes only, and a counterparty that drips would hold a lease for ever. Never
+ * throws, never repeats, and reads `maxBytes` of a body at most.
+ */
+export async function exchange(pool: Pool, call: Call): Promise<Exchange> {
+  const ours = new AbortController();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    ours.abort();
+  }, call.timeoutMs);
+  const abort = () => ours.abort();
+  call.signal?.addEventListener('abort', abort, { once: true });
+  if (call.signal?.aborted === true) abort();
+  let status: number | null = null;
+  try {
+    const answer = await pool.request({
+      method: call.method,
+      path: call.path,
+      headers: call.headers,
+      body: call.body ?? null,
+      signal: ours.signal,
+    });
+    status = answer.statusCode;
+    const text = await boundedText(answer.body, answer.headers['content-length'], call.maxBytes);
+    if (text === null) return { kind: 'broken', code: 'answer_too_long', status };
+    return { kind: 'answered', status, text, headers: answer.headers };
+  } catch (error) {
+    if (isLate) return { kind: 'broken', code: 'timeout', status };
+    if (call.signal?.aborted === true) return { kind: 'broken', code: 'aborted', status };
+    return status === null && neverConnected(error)
+      ? { kind: 'unsent', code: transportCode(error) }
+      : { kind: 'broken', code: transportCode(error), status };
+  } finally {
+    clearTimeout(timer);
+    call.signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function boundedText(
+  body: AsyncIterable<Uint8Array> & { text(): Promise<string>; dump(): Promise<void> },
+  length: string | string[] | undefined,
+  maxBytes: number,
+): Promise<string | null> {
+  // A stated length is enforced by the parser, so the quick way reads no more than it says.
+  if (typeof length === 'string' && Number(length) <= maxBytes) return body.text();
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.length;
+    if (bytes > maxBytes) return null;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+const CONNECTING = new Set(['connect', 'getaddrinfo']);
+
+/** True only where no connection stood, so that no byte can have left. A reset of a standing one proves nothing. */
+function neverConnected(error: unknown): boolean {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(neverConnected);
+  if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT') return true;
+  return (
+    error instanceof Error && 'syscall' in error && typeof error.syscall === 'string' && CONNECTING.has(error.syscall)
+  );
+}
+
+/** A stable lower-case code; never the message, which can hold an address with its credentials. */
+function transportCode(error: unknown): string {
+  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return (codeOf(error) ?? codeOf(inner) ?? 'transport').toLowerCase();
+}

@@ -1,0 +1,146 @@
+import { Pool } from 'undici';
+import { OnceperError } from '../kernel/error.ts';
+import { type Call, type Exchange, exchange } from './http-call.ts';
+import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
+import { retryAfterMs } from './retry-after.ts';
+import { errorShape, pageShape, parseFoundTransfer, parseJson } from './transfer.ts';
+
+export interface HttpGatewayOptions {
+  /** Base address, for example `https://bank.example`; a path in it is kept. No credentials: those go in `token`. */
+  readonly url: string;
+  readonly keyWindowMs: number;
+  readonly visibilityDelayMs: number;
+  /** Bounds one whole exchange. Too short, and slow successes must be looked up; too long, and a dead relay is noticed late. */
+  readonly timeoutMs: number;
+  readonly connections?: number;
+  /** Sent as `Authorization: Bearer …`; never printed. */
+  readonly token?: string;
+}
+
+const TRANSFERS = '/v1/transfers';
+const MAX_ANSWER_BYTES = 64 * 1_024;
+const MAX_PAGE_BYTES = 16 * 1_024 * 1_024;
+const MAX_NUMBER_LENGTH = 255;
+
+/**
+ * The counterparty that speaks the HTTP contract (DESIGN.md §7), over kept-alive connections, at most `connections` of
+ * them. One call is one exchange: undici's pool repeats no request that may have been written.
+ * @throws OnceperError `gateway_url` for an address that is not plain http(s).
+ */
+export function createHttpGateway(options: HttpGatewayOptions): Gateway {
+  const base = parseBase(options.url);
+  const pool = new Pool(base.origin, {
+    connections: options.connections ?? 32,
+    pipelining: 1,
+    connect: { timeout: options.timeoutMs },
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: options.timeoutMs,
+    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
+    keepAliveTimeout: 4_000,
+  });
+  const path = base.pathname.replace(/\/$/, '') + TRANSFERS;
+  const credentials: Record<string, string> =
+    options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  const call = (part: Pick<Call, 'method' | 'path'> & Partial<Call>) =>
+    exchange(pool, {
+      headers: { accept: 'application/json', ...credentials },
+      timeoutMs: options.timeoutMs,
+      maxBytes: MAX_ANSWER_BYTES,
+      signal: undefined,
+      ...part,
+    });
+  return {
+    properties: propertiesOf(options),
+    async send(number, body, signal) {
+      const headers = { 'content-type': 'application/json', 'idempotency-key': number, ...credentials };
+      return sendAnswer(await call({ method: 'POST', path, headers, body, signal }));
+    },
+    async lookUp(number, signal) {
+      const query = `?reference=${encodeURIComponent(number)}`;
+      return lookUpAnswer(number, await call({ method: 'GET', path: path + query, signal }));
+    },
+    async list(range) {
+      const query = new URLSearchParams({ from: range.from, to: range.to, limit: String(range.limit) });
+      if (range.after !== undefined) query.set('after', range.after);
+      return pageOf(await call({ method: 'GET', path: `${path}?${query.toString()}`, maxBytes: MAX_PAGE_BYTES }));
+    },
+    close: () => pool.close(),
+  };
+}
+
+function propertiesOf(options: HttpGatewayOptions): GatewayProperties {
+  const { keyWindowMs, visibilityDelayMs, timeoutMs } = options;
+  return { name: 'http', keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: MAX_NUMBER_LENGTH };
+}
+
+function parseBase(url: string): URL {
+  const base = URL.canParse(url) ? new URL(url) : null;
+  const isPlain = base !== null && /^https?:$/.test(base.protocol) && base.search === '' && base.hash === '';
+  if (isPlain && base.username === '' && base.password === '') return base;
+  throw new OnceperError({
+    code: 'gateway_url',
+    message: 'the gateway’s address is no plain http or https address without credentials and query',
+    remedy: 'write for example https://bank.example, and give the credentials as a token',
+  });
+}
+
+function sendAnswer(got: Exchange): SendAnswer {
+  if (got.kind === 'unsent') return got;
+  if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
+  const { status, text } = got;
+  if (status >= 200 && status < 300) {
+    const transfer = parseFoundTransfer(text);
+    return transfer === null
+      ? { kind: 'unknown', code: 'malformed_answer', status }
+      : { kind: 'accepted', transfer, status };
+  }
+  if (status === 409) return { kind: 'in_flight', status };
+  if (status === 422) return { kind: 'key_reused', status };
+  if (status === 429) return { kind: 'busy', retryAfterMs: patienceOf(got), status };
+  // A request that timed out on the way in (408) has ended nowhere that we know of.
+  if (status >= 400 && status < 500 && status !== 408)
+    return { kind: 'refused', code: errorCode(text, status), status };
+  return { kind: 'unknown', code: errorCode(text, status), status };
+}
+
+function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
+  if (got.kind === 'unsent') return { kind: 'unknown', code: got.code, status: null };
+  if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
+  const { status, text } = got;
+  if (status !== 200) return { kind: 'unknown', code: errorCode(text, status), status };
+  const page = parseJson(text, pageShape);
+  if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
+  // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.
+  if (page.data.some((transfer) => transfer.reference !== number)) {
+    return { kind: 'unknown', code: 'answer_off_topic', status };
+  }
+  return page.data.length === 0 ? { kind: 'not_found', status } : { kind: 'found', transfers: page.data, status };
+}
+
+function pageOf(got: Exchange): Awaited<ReturnType<Gateway['list']>> {
+  if (got.kind !== 'answered') throw listFault('gateway_unreachable', got.code);
+  if (got.status !== 200) throw listFault('gateway_answer', errorCode(got.text, got.status));
+  const page = parseJson(got.text, pageShape);
+  if (page?.has_more === undefined) throw listFault('gateway_answer', 'malformed_answer');
+  return { transfers: page.data, hasMore: page.has_more };
+}
+
+function patienceOf(got: Extract<Exchange, { kind: 'answered' }>): number {
+  return retryAfterMs(first(got.headers['retry-after']), first(got.headers['date']), Date.now());
+}
+
+function first(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
+}
+
+function errorCode(text: string, status: number): string {
+  return parseJson(text, errorShape)?.error.code ?? `http_${status}`;
+}
+
+function listFault(code: string, reason: string): OnceperError {
+  return new OnceperError({
+    code,
+    message: `the counterparty gave no list of transfers (${reason})`,
+    remedy: 'ask again when it answers; nothing was changed',
+  });
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import type { FoundTransfer, Transfer } from './port.ts';
+
+const text = z.string().min(1);
+
+const transferFields = {
+  amount: z.string().regex(/^(?:0|[1-9]\d*)$/, 'minor units as a decimal text'),
+  currency: z.string().regex(/^[A-Z]{3}$/),
+  destination: text,
+  reference: text,
+};
+
+/** The body of POST /v1/transfers. */
+export const transferShape = z.object(transferFields);
+
+/** A transfer in an answer. A counterparty may say more than the contract; what it adds is dropped. */
+export const foundTransferShape = z.object({ id: text, status: text, ...transferFields });
+
+/** A refusal. A code in another form is not taken over: it goes into logs, and free text can hold anything. */
+export const errorShape = z.object({ error: z.object({ code: z.string().regex(/^[\w.-]{1,64}$/) }) });
+
+/** The answer to GET /v1/transfers. */
+export const pageShape = z.object({ data: z.array(foundTransferShape), has_more: z.boolean().optional() });
+
+/** The transfer that a frozen body states, or null where it states none. */
+export function parseTransfer(body: string): Transfer | null {
+  return parseJson(body, transferShape);
+}
+
+/** The transfer of a 2xx answer, or null: cut JSON and a missing field are no answer. */
+export function parseFoundTransfer(body: string): FoundTransfer | null {
+  return parseJson(body, foundTransferShape);
+}
+
+/** What `shape` makes of a JSON text, or null where the text is no JSON or has another shape. */
+export function parseJson<T>(body: string, shape: z.ZodType<T>): T | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return null;
+  }
+  const parsed = shape.safeParse(value);
+  return parsed.success ? parsed.data : null;
+}
