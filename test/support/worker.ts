@@ -1,5 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, type WorkerOptions } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import type { Activities } from '../../activities/index.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
@@ -16,7 +22,11 @@ export interface TestWorker {
 }
 
 /** A process has one runtime; its warnings about failures that a test makes on purpose would bury the report. */
-Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  shutdownSignals: [],
+  telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) } },
+});
 
 let bundle: Promise<NonNullable<WorkerOptions['workflowBundle']>> | undefined;
 

@@ -1,0 +1,117 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+import { historyFromJSON, historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type ReplayHistoriesIterable,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import { beforeAll, expect, test } from 'vitest';
+import { bundleWorkflows } from '../../src/app/worker.ts';
+import { actionByKey } from '../../src/store/actions.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { createTestNamespace } from '../support/namespace.ts';
+import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
+import { waitFor } from '../support/wait.ts';
+import { startTestWorker } from '../support/worker.ts';
+
+/** Recorded by `RECORD_HISTORIES=1 npx vitest run test/workflows/histories.test.ts`, one run a file, kept for good. */
+const FOLDER = join(import.meta.dirname, '../histories');
+const SDK = 'sdk-1.24.0';
+
+function recorded(): string[] {
+  return readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+}
+
+async function replay(bundle: NonNullable<WorkerOptions['workflowBundle']>, names: readonly string[]) {
+  const histories: ReplayHistoriesIterable = (async function* () {
+    for (const name of names) {
+      yield { workflowId: name, history: historyFromJSON(JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))) };
+    }
+  })();
+  const outcomes: [string, string | null][] = [];
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle: bundle }, histories)) {
+    outcomes.push([workflowId, error === undefined ? null : error.name]);
+  }
+  return outcomes;
+}
+
+beforeAll(async () => {
+  if (process.env['RECORD_HISTORIES'] === undefined) return;
+  await record();
+});
+
+test('every recorded history replays on the workflows of this release', async () => {
+  const names = recorded();
+  expect(names.length).toBeGreaterThanOrEqual(5);
+  expect(await replay(await bundleWorkflows(), names)).toEqual(names.map((name) => [name, null]));
+});
+
+test('a workflow that was changed in its order fails the replay', async () => {
+  const workflowsPath = join(import.meta.dirname, 'changed-workflows.ts');
+  const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  const names = recorded();
+  expect(await replay(bundle, names)).toEqual(names.map((name) => [name, 'DeterminismViolationError']));
+});
+
+test('a recorded history holds ids and no row: each stays under 64 KiB', () => {
+  for (const name of recorded()) expect(readFileSync(join(FOLDER, name)).length).toBeLessThan(65_536);
+});
+
+/** Runs the scenarios on a real server and writes their histories. */
+async function record(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true });
+  const [database, namespace] = [await createTestDatabase(), await createTestNamespace()];
+  const db = openDatabase({ url: database.url, name: 'record', max: 4 });
+  await installTinyJob(db);
+  await installTinyJob(db, { job: 'chain', first: '2025-01' });
+  let failed = false;
+  const perform = () => {
+    if (failed) return Promise.resolve();
+    failed = true;
+    return Promise.reject(new Error('once'));
+  };
+  const jobs = [createTinyJob(3, { perform }), createTinyJob(1, { id: 'chain', needs: 'previous' })];
+  const worker = await startTestWorker({ namespace, databaseUrl: database.url, jobs });
+  const keep = async (workflowId: string, name: string) => {
+    const handle = worker.client.workflow.getHandle(workflowId);
+    await handle.result();
+    const history: History = await handle.fetchHistory();
+    writeFileSync(
+      join(FOLDER, `${name}-${SDK}.json`),
+      `${JSON.stringify(JSON.parse(historyToJSON(history)), null, 1)}\n`,
+    );
+  };
+  const start = (id: string, job: string, scheduledAt: string) =>
+    worker.client.workflow.start('tick', {
+      workflowId: id,
+      taskQueue: 'onceper',
+      args: [{ job, start: { id, door: 'run', scheduledAt, actor: 'os:ann', overrides: {} } }],
+    });
+  await start('tick-1', 'tiny', '2025-10-01T02:00:00Z');
+  await keep('tick-1', 'tick-admitted');
+  await keep('tiny:2025-09', 'period-failed-then-done');
+  await start('tick-2', 'tiny', '2025-10-01T02:00:00Z');
+  await keep('tick-2', 'tick-duplicate');
+  await start('tick-3', 'chain', '2025-03-01T02:00:00Z');
+  await waitFor(() => isDeferred(db), { what: 'the deferred run' });
+  await start('tick-4', 'chain', '2025-02-01T02:00:00Z');
+  await waitFor(async () => (await actionByKey(db, 'chain:2025-02'))?.state === 'done', {
+    what: 'both months',
+    timeoutMs: 20_000,
+  });
+  await keep('tick-3', 'tick-deferred-then-admitted');
+  await keep('chain:2025-02', 'period-done');
+  await worker.stop();
+  await db.close();
+  await database.drop();
+}
+
+async function isDeferred(db: Database): Promise<boolean> {
+  const { rowCount } = await db.query(`select from onceper.run where decision = 'deferred'`);
+  return rowCount > 0;
+}
