@@ -21,13 +21,15 @@ try {
   process.exit(1);
 }
 
-const cli = spawn(file, process.argv.slice(2), { stdio: 'inherit', env: environment() });
+// Before the CLI runs: a signal that came first would end only us.
+let cli;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     // Ctrl-C at a terminal has reached the CLI by itself; a second one would cut its clean-up short.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) cli.kill(signal);
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) cli?.kill(signal);
   });
 }
+cli = spawn(file, process.argv.slice(2), { stdio: 'inherit', env: environment() });
 cli.on('error', (error) => {
   process.stderr.write(`could not run ${file}: ${error.message}\n`);
   process.exitCode = 1;

@@ -28,10 +28,10 @@ const READY_WITHIN_MS = 60_000;
 const STOP_WITHIN_MS = 15_000;
 
 /**
- * Starts a PostgreSQL 18 on 127.0.0.1, its data in a folder below `dir`, made at the first start. With `durable` false a
- * crash of the machine may lose data (tests); a crash of the server alone does not. The server ends when this process
- * ends, in whatever way. Throws `postgres_not_started` with the end of the server's log, `postgres_running` when the
- * data are in use, and what `postgres-data.ts` throws.
+ * Starts a PostgreSQL 18 on 127.0.0.1, its data in a folder below `dir`, made at the first start. With `durable` false
+ * (tests) a server that is killed may lose its last commits, and a machine that crashes all of its data. The server ends
+ * when this process ends, in whatever way. Throws `postgres_not_started` with the end of the server's log,
+ * `postgres_running` when the data are in use, and what `postgres-data.ts` throws.
  */
 export async function startPostgres(options: {
   readonly dir: string;
