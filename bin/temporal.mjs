@@ -9,43 +9,43 @@ import { constants, devNull } from 'node:os';
 import path from 'node:path';
 
 const root = path.dirname(import.meta.dirname);
-const running = runningTemporal();
+const server = runningTemporal();
 
 let file;
 try {
   // The running server's own file, unless another was asked for: looking for one means loading the finder.
-  const known = process.env.TEMPORAL_CLI ? undefined : running?.cli;
+  const known = process.env.TEMPORAL_CLI ? undefined : server?.cli;
   file = known !== undefined && existsSync(known) ? known : await find();
 } catch (error) {
   process.stderr.write(`${error.message}${error.remedy ? `; ${error.remedy}` : ''}\n`);
   process.exit(1);
 }
 
-// Before the CLI runs: a signal that came first would end only us.
-let cli;
+const running = { cli: null };
+// Before the CLI is started: between that and a later handler a signal would end only us.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     // Ctrl-C at a terminal has reached the CLI by itself; a second one would cut its clean-up short.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) cli?.kill(signal);
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) running.cli?.kill(signal);
   });
 }
-cli = spawn(file, process.argv.slice(2), { stdio: 'inherit', env: environment() });
-cli.on('error', (error) => {
+running.cli = spawn(file, process.argv.slice(2), { stdio: 'inherit', env: environment() });
+running.cli.on('error', (error) => {
   process.stderr.write(`could not run ${file}: ${error.message}\n`);
   process.exitCode = 1;
 });
-cli.on('exit', (code, signal) => {
+running.cli.on('exit', (code, signal) => {
   process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);
 });
 
 /** The variables of the server that runs, for a CLI that was pointed nowhere else. */
 function environment() {
   const env = process.env;
-  if (running === undefined || env.TEMPORAL_ADDRESS || env.TEMPORAL_PROFILE || env.TEMPORAL_CONFIG_FILE) return env;
+  if (server === undefined || env.TEMPORAL_ADDRESS || env.TEMPORAL_PROFILE || env.TEMPORAL_CONFIG_FILE) return env;
   return {
     ...env,
-    TEMPORAL_ADDRESS: running.address,
-    TEMPORAL_NAMESPACE: env.TEMPORAL_NAMESPACE || running.namespace,
+    TEMPORAL_ADDRESS: server.address,
+    TEMPORAL_NAMESPACE: env.TEMPORAL_NAMESPACE || server.namespace,
     // The default profile of a person's own file may carry the keys of some other server.
     TEMPORAL_CONFIG_FILE: devNull,
   };
