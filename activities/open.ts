@@ -118,7 +118,8 @@ async function openDue(
   };
   const needsPrevious = job.needs === 'previous' && due.predecessor !== null;
   const predecessor = needsPrevious ? { period: due.predecessor, key: businessKey(job.id, due.predecessor) } : null;
-  return openRun(db, { run, admission, predecessor }, hooksOf(services, job, rule, stored, run, now));
+  const asked = { run, admission, predecessor, late: due.late, limits: rule.limits };
+  return openRun(db, asked, hooksOf(services, job, rule, stored, run, now));
 }
 
 function hooksOf(

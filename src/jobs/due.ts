@@ -1,5 +1,5 @@
 import { instantClosing, isCalendarInstant } from '../kernel/calendar.ts';
-import { compareInstants } from '../kernel/instant.ts';
+import { compareInstants, instantPlus } from '../kernel/instant.ts';
 import {
   comparePeriods,
   nextPeriod,
@@ -16,7 +16,7 @@ import { type JobRule, periodCalendar, scheduleCalendar } from './rule.ts';
 
 /** The period that a nominal time closes under a rule, or why that time can never be admitted. */
 export type Due =
-  | { readonly kind: 'due'; readonly period: string; readonly predecessor: string | null }
+  | { readonly kind: 'due'; readonly period: string; readonly predecessor: string | null; readonly late: boolean }
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string; readonly period: string };
 
 /**
@@ -39,7 +39,14 @@ export function duePeriod(rule: JobRule, nominal: Instant, now: Instant): Due {
   if (compareInstants(ends, now) > 0) {
     return { kind: 'refused', code: 'not_ended', period, reason: `${period} ends at ${ends}, which is still to come` };
   }
-  return { kind: 'due', period, predecessor: period === first ? null : previousPeriod(period, calendar) };
+  const predecessor = period === first ? null : previousPeriod(period, calendar);
+  return { kind: 'due', period, predecessor, late: isLate(rule, ends, now) };
+}
+
+/** Lateness is counted from the period's end, not from the nominal time: a backfill's nominal time is as old as its period. */
+function isLate(rule: JobRule, ends: Instant, now: Instant): boolean {
+  if (rule.latenessDays === null) return false;
+  return compareInstants(instantPlus(ends, { hours: rule.latenessDays * 24 }), now) < 0;
 }
 
 /** The nominal time of a period: the schedule's first instant at or after its end. Throws `malformed_period`. */

@@ -29,6 +29,14 @@ const ruleShape = z.strictObject({
   budget: positive.default(5),
   /** Runs later than this after their period's end are held; null sets no limit. */
   latenessDays: positive.nullable().default(null),
+  /** While one of these is reached, further runs are deferred; null sets no limit. */
+  limits: z
+    .strictObject({
+      runsInFlight: positive.nullable().default(null),
+      backlogEffects: positive.nullable().default(null),
+      backlogOldestSeconds: positive.nullable().default(null),
+    })
+    .prefault({}),
   parameters: z.unknown(),
 });
 

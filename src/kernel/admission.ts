@@ -19,6 +19,10 @@ export interface Prospect {
   readonly predecessor: { readonly needed: boolean; readonly period: string | null; readonly done: boolean };
   /** The job's own answer: ready, nothing to do, or something that a person must supply. */
   readonly inspection: Inspection;
+  /** True when the run comes later after its period's end than the rule allows, by whatever door. */
+  readonly late: boolean;
+  /** The limit of the job that is reached, or null. */
+  readonly limit: { readonly code: string; readonly reason: string } | null;
 }
 
 /** What a job says of a period before it is admitted. `held` names what a person must supply or confirm. */
@@ -77,7 +81,10 @@ export function decideExisting(
  * whether a balance is carried into it is not known before the predecessor's document exists.
  */
 export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
-  const { predecessor, inspection } = prospect;
+  const { predecessor, inspection, late, limit } = prospect;
+  if (late && !waiver.released) {
+    return { decision: 'held', code: 'late', reason: 'the run comes later after its period than the rule allows' };
+  }
   if (inspection.kind === 'held' && inspection.code !== 'empty' && !waiver.released) {
     return { decision: 'held', code: inspection.code, reason: inspection.reason };
   }
@@ -91,6 +98,7 @@ export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
   if (inspection.kind === 'held' && !waiver.released) {
     return { decision: 'held', code: inspection.code, reason: inspection.reason };
   }
+  if (limit !== null) return { decision: 'deferred', ...limit };
   return { decision: 'admitted', code: 'admitted', reason: 'the key was free' };
 }
 

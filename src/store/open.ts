@@ -11,6 +11,7 @@ import {
   winAction,
 } from './actions.ts';
 import { type Database, transaction } from './database.ts';
+import { type Limits, reachedLimit } from './limits.ts';
 import { lockJob } from './rules.ts';
 import { isUndecided, recordRun, runByStartId, type RunRequest, type StoredRun } from './runs.ts';
 
@@ -20,6 +21,8 @@ export interface OpenRequest {
   readonly admission: Pick<NewAction, 'fingerprint' | 'ruleVersion' | 'release' | 'startWindowMs'>;
   /** The period that must be done first and its key, or null where the job has no such need or this is its first period. */
   readonly predecessor: { readonly period: string; readonly key: string } | null;
+  readonly late: boolean;
+  readonly limits: Limits;
 }
 
 /** The stored run, the action it met or won, and, for a deferred run, when to ask again. */
@@ -109,6 +112,8 @@ async function judge(
         done: predecessor === null || (await isSettledKey(tx, predecessor.key)),
       },
       inspection: await hooks.inspect(tx),
+      late: request.late,
+      limit: await reachedLimit(tx, run.job, request.limits),
     },
     waiver,
   );

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { askAgainAfter, decideExisting, decideNew, type Inspection } from '../../src/kernel/admission.ts';
 import { ACTION_LIFE, type ActionState } from '../../src/kernel/transitions.ts';
 
+const usual = { late: false, limit: null };
 const ready: Inspection = { kind: 'ready' };
 const held = (code: string): Inspection => ({ kind: 'held', code, reason: code });
 const waits = { needed: true, period: '2026-08', done: false };
@@ -42,23 +43,40 @@ test('an override that differs from what was settled is a conflict in every stat
 });
 
 test('a currency without a fee rule is held before the predecessor is asked', () => {
-  expect(decideNew({ predecessor: waits, inspection: held('no_fee_rule') }, unsigned).decision).toBe('held');
+  expect(decideNew({ ...usual, predecessor: waits, inspection: held('no_fee_rule') }, unsigned).decision).toBe('held');
 });
 
 test('a period without rows waits for its predecessor, because that may carry a balance into it', () => {
-  expect(decideNew({ predecessor: waits, inspection: held('empty') }, unsigned).decision).toBe('deferred');
-  expect(decideNew({ predecessor: free, inspection: held('empty') }, unsigned).decision).toBe('held');
+  expect(decideNew({ ...usual, predecessor: waits, inspection: held('empty') }, unsigned).decision).toBe('deferred');
+  expect(decideNew({ ...usual, predecessor: free, inspection: held('empty') }, unsigned).decision).toBe('held');
 });
 
 test('a release lifts held, never deferred', () => {
-  expect(decideNew({ predecessor: free, inspection: held('empty') }, signed).decision).toBe('admitted');
-  expect(decideNew({ predecessor: waits, inspection: ready }, signed).decision).toBe('deferred');
+  expect(decideNew({ ...usual, predecessor: free, inspection: held('empty') }, signed).decision).toBe('admitted');
+  expect(decideNew({ ...usual, predecessor: waits, inspection: ready }, signed).decision).toBe('deferred');
+});
+
+test('a run later than the rule allows is held before anything else is asked, until a person releases it', () => {
+  const late = { predecessor: waits, inspection: ready, late: true, limit: null };
+  expect(decideNew(late, unsigned)).toMatchObject({ decision: 'held', code: 'late' });
+  expect(decideNew({ ...late, predecessor: free }, signed).decision).toBe('admitted');
+});
+
+test('a limit that is reached defers, after everything that would hold', () => {
+  const limit = { code: 'backlog_count', reason: 'full' };
+  expect(decideNew({ predecessor: free, inspection: ready, late: false, limit }, unsigned)).toMatchObject({
+    decision: 'deferred',
+    code: 'backlog_count',
+  });
+  expect(decideNew({ predecessor: free, inspection: held('empty'), late: false, limit }, unsigned).decision).toBe(
+    'held',
+  );
 });
 
 test('a free key with nothing against it is admitted', () => {
-  expect(decideNew({ predecessor: free, inspection: ready }, unsigned).decision).toBe('admitted');
+  expect(decideNew({ ...usual, predecessor: free, inspection: ready }, unsigned).decision).toBe('admitted');
   const first = { needed: false, period: null, done: false };
-  expect(decideNew({ predecessor: first, inspection: ready }, unsigned).decision).toBe('admitted');
+  expect(decideNew({ ...usual, predecessor: first, inspection: ready }, unsigned).decision).toBe('admitted');
 });
 
 test('a deferred run asks every second while an earlier period is under way, else ever more slowly up to five minutes', () => {

@@ -198,3 +198,57 @@ test('an open that fails while it decides leaves the key free for the one that w
   expect(decided).toEqual(['admitted']);
   expect(await runsOfKey(db, key)).toHaveLength(1);
 });
+
+test('with a limit of three, three of thirty parallel opens of different keys are admitted and the others say why not', async () => {
+  await installTinyJob(db, { job: 'limited', limits: { runsInFlight: 3 } });
+  const services = servicesFor(db, [createTinyJob(1, { id: 'limited' })]);
+  const months = Array.from(
+    { length: 30 },
+    (_, at) => `${2021 + Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`,
+  );
+  const opened = await Promise.all(
+    months.map((name) => openRunOf(services, { job: 'limited', scheduledAt: `${name}-01T02:00:00Z` })),
+  );
+  const admitted = opened.filter((run) => run.decision === 'admitted');
+  expect(admitted).toHaveLength(3);
+  expect(opened.filter((run) => run.decision === 'deferred' && run.code === 'too_many_in_flight')).toHaveLength(27);
+  await settle(services, admitted[0]?.run ?? '');
+  const waiting = opened.find((run) => run.decision === 'deferred');
+  expect(await openRunOf(services, { job: 'limited', startId: waiting?.run ?? '' })).toMatchObject({
+    decision: 'admitted',
+  });
+});
+
+test('a backlog over its count or over its oldest age defers, and admits when it clears', async () => {
+  await installTinyJob(db, { job: 'full', limits: { backlogEffects: 2 } });
+  await installTinyJob(db, { job: 'old', limits: { backlogOldestSeconds: 60 } });
+  const services = servicesFor(db, [createTinyJob(2, { id: 'full' }), createTinyJob(1, { id: 'old' })]);
+  for (const [job, code] of [
+    ['full', 'backlog_count'],
+    ['old', 'backlog_age'],
+  ] as const) {
+    await settle(services, (await openRunOf(services, { job, scheduledAt: '2021-02-01T02:00:00Z' })).run);
+    await db.query(`update onceper.action set done_at = done_at - interval '2 minutes' where job = $1`, [job]);
+    const startId = randomUUID();
+    const ask = () => openRunOf(services, { job, startId, scheduledAt: '2021-03-01T02:00:00Z' });
+    expect(await ask()).toMatchObject({ decision: 'deferred', code });
+    await db.query(`update onceper.action set delivering = false where job = $1`, [job]);
+    expect(await ask()).toMatchObject({ decision: 'admitted' });
+  }
+});
+
+test('a run later than the rule allows is held by whatever door, and admitted under the same run once released', async () => {
+  await installTinyJob(db, { job: 'punctual', latenessDays: 10 });
+  const services = servicesFor(db, [createTinyJob(1, { id: 'punctual' })]);
+  for (const door of ['schedule', 'run', 'backfill'] as const) {
+    const held = await openRunOf(services, { job: 'punctual', door, scheduledAt: '2021-02-01T02:00:00Z' });
+    expect(held).toMatchObject({ decision: 'held', code: 'late' });
+  }
+  const startId = randomUUID();
+  await openRunOf(services, { job: 'punctual', startId, scheduledAt: '2021-02-01T02:00:00Z' });
+  await signRelease(db, { startId, actor: 'os:ann', reason: 'the bank asked for it' });
+  expect(await openRunOf(services, { job: 'punctual', startId })).toMatchObject({
+    decision: 'admitted',
+    owner: startId,
+  });
+});
