@@ -40,6 +40,8 @@ export type Event = Subject &
         readonly code: string | null;
       }
     | { readonly event: 'effect_lost'; readonly number: string }
+    | { readonly event: 'relay_fault'; readonly step: string; readonly code: string; readonly message: string }
+    | { readonly event: 'key_delivered' }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -57,6 +59,7 @@ export function levelOf(event: Event): Level {
     case 'activity_failed':
     case 'lease_lost':
     case 'effect_lost':
+    case 'relay_fault':
     case 'database_idle_error':
     case 'server_waited_for':
       return 'warn';
@@ -68,6 +71,7 @@ export function levelOf(event: Event): Level {
     case 'attempt_granted':
     case 'attempt_busy':
     case 'action_done':
+    case 'key_delivered':
     case 'worker_started':
     case 'relay_started':
     case 'gateway_started':

@@ -1,0 +1,107 @@
+import { Command, CommanderError } from 'commander';
+import type { Act, AddCommand } from './command.ts';
+import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
+import { faultDocument, faultLine, faultOf } from './fault.ts';
+import { type Io, processIo } from './io.ts';
+import { createSession, type Session } from './session.ts';
+import { addDemo } from './commands/demo.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addDown } from './commands/down.ts';
+import { addEffects } from './commands/effects.ts';
+import { addGateway } from './commands/gateway.ts';
+import { addImport } from './commands/import.ts';
+import { addMigrate } from './commands/migrate.ts';
+import { addPeriods } from './commands/periods.ts';
+import { addRelay } from './commands/relay.ts';
+import { addRun } from './commands/run.ts';
+import { addSchedule } from './commands/schedule.ts';
+import { addShow } from './commands/show.ts';
+import { addUp } from './commands/up.ts';
+import { addWhy } from './commands/why.ts';
+import { addWorker } from './commands/worker.ts';
+
+/** Every noun, in the order in which help shows it; a new one is added here and nowhere else. */
+const COMMANDS: readonly AddCommand[] = [
+  addUp,
+  addDown,
+  addDemo,
+  addMigrate,
+  addWorker,
+  addRelay,
+  addGateway,
+  addImport,
+  addSchedule,
+  addRun,
+  addPeriods,
+  addShow,
+  addWhy,
+  addEffects,
+  addDoctor,
+];
+
+const EXIT_CODES = `
+Exit codes:
+  0  done, or a duplicate answered with the stored result
+  1  no server, and anything else
+  2  usage, malformed or unknown
+  3  refused or held, or a refused file
+  4  conflict
+  5  in progress, deferred, or admitted and not waited for
+  6  needs attention, or ended failed`;
+
+/**
+ * Runs one command line (without `node` and the script) and returns its exit code; never throws and never exits. With
+ * `--json` standard output carries exactly one JSON document: the answer, or §9's error.
+ */
+export async function main(argv: readonly string[], io: Io = processIo()): Promise<ExitCode> {
+  const wantsJson = argv.includes('--json');
+  let code: ExitCode = EXIT.done;
+  let isAnswered = false;
+  const answered = () => {
+    isAnswered = true;
+  };
+  const act: Act =
+    <Rest extends readonly unknown[]>(work: (session: Session, ...rest: Rest) => Promise<ExitCode>) =>
+    async (...parsed) => {
+      // Commander's order: the arguments, the options, the command itself.
+      const given = parsed.slice(0, -1) as unknown as Rest;
+      code = await work(createSession(io, wantsJson, answered), ...given);
+    };
+  try {
+    await createProgram(io, act).parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && isHelp(thrown)) return thrown.code === 'commander.help' ? EXIT.usage : code;
+    return report(io, thrown, wantsJson && !isAnswered);
+  }
+}
+
+function createProgram(io: Io, act: Act): Command {
+  const program = new Command('onceper')
+    .description('Scheduled business jobs that happen once per business period, on Temporal and PostgreSQL.')
+    .exitOverride()
+    .configureOutput({ writeOut: io.out, writeErr: io.err, outputError: () => undefined })
+    .configureHelp({ showGlobalOptions: false })
+    .addHelpText('after', EXIT_CODES);
+  for (const add of COMMANDS) add(program, act);
+  return program;
+}
+
+/** `--help` was asked for; `commander.help` is a noun typed alone, which shows its help and is a usage error. */
+function isHelp(error: CommanderError): boolean {
+  return error.code === 'commander.helpDisplayed' || error.code === 'commander.help';
+}
+
+function report(io: Io, thrown: unknown, asDocument: boolean): ExitCode {
+  const fault = faultOf(thrown);
+  if (asDocument) io.out(`${JSON.stringify(faultDocument(fault))}\n`);
+  else io.err(`${faultLine(fault)}\n`);
+  if (io.environment['ONCEPER_LOG_LEVEL'] === 'debug') io.err(`${traceOf(thrown)}\n`);
+  return exitCodeOfError(fault.code);
+}
+
+function traceOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const cause = thrown.cause === undefined ? '' : `\ncaused by ${traceOf(thrown.cause)}`;
+  return `${thrown.stack ?? thrown.message}${cause}`;
+}

@@ -1,0 +1,64 @@
+import { checkTerms, DELIVERY_DEFAULTS } from '../../kernel/delivery.ts';
+import { type Check, ok, warn } from '../../ops/check.ts';
+import { examine } from '../../ops/doctor.ts';
+import { inWords } from '../../ops/both-clocks.ts';
+import { pendingMigrations } from '../../store/migrate.ts';
+import { type AddCommand, command } from '../command.ts';
+import { type Config, requireDatabaseUrl } from '../config.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
+import type { Session } from '../session.ts';
+import { table } from '../table.ts';
+
+/** `doctor`: whether everything that a settlement needs is there and as it must be. */
+export const addDoctor: AddCommand = (program, act) => {
+  command(program, 'doctor', {
+    summary: 'look at servers, schema, rules, schedules, worker, books, periods and effects; changes nothing',
+    example: 'npx onceper doctor',
+  }).action(
+    act(async (session) => {
+      const { config, registry } = session;
+      const log = createProcessLog(config, 'command');
+      const checks = await examine({
+        registry,
+        taskQueue: config.taskQueue,
+        openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
+        connectTemporal: () => connectTemporal(config),
+        pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
+        checkGateway: () => gatewayCheck(config),
+      });
+      const code = exitCodeOf(checks);
+      session.answer({ ok: code === EXIT.done, checks: checks.map(rowOf) }, render(session, checks));
+      return code;
+    }),
+  );
+};
+
+/** A row that fails needs somebody; a server that can't be reached comes before all else. */
+function exitCodeOf(checks: readonly Check[]): ExitCode {
+  if (checks.some(({ isServer, state }) => isServer && state === 'fail')) return EXIT.failed;
+  return checks.some(({ state }) => state === 'fail') ? EXIT.attention : EXIT.done;
+}
+
+function rowOf({ check, state, detail, remedy }: Check) {
+  return { check, state, detail, remedy };
+}
+
+function gatewayCheck({ gateway }: Config): Check {
+  const { keyWindowMs, visibilityDelayMs, timeoutMs } = gateway;
+  checkTerms({ keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: 1, ...DELIVERY_DEFAULTS });
+  const terms = `numbers remembered for ${inWords(keyWindowMs)}, visible after ${inWords(visibilityDelayMs)}`;
+  if (gateway.url !== null) return ok('gateway', `${gateway.url}, ${terms}`);
+  return warn('gateway', `ONCEPER_GATEWAY_URL is not set here; ${terms}`, 'set it where the relay runs');
+}
+
+function render(session: Session, checks: readonly Check[]): string {
+  const { colours } = session;
+  const paint = { ok: colours.green, warn: colours.yellow, fail: colours.red };
+  const rows = checks.map(({ check, state, detail, remedy }) => [
+    paint[state](state),
+    check,
+    remedy === null ? detail : `${detail}\n→ ${remedy}`,
+  ]);
+  return table(session, ['', 'check', 'found'], rows);
+}

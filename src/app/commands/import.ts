@@ -1,0 +1,49 @@
+import { importFile } from '../../jobs/settlement/import/import-file.ts';
+import type { Imported } from '../../jobs/settlement/import/imported.ts';
+import { activeRuleOf } from '../../ops/rule.ts';
+import { connect } from '../../store/database.ts';
+import { type AddCommand, command } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Session } from '../session.ts';
+
+/** `import FILE`: transactions of settlement, the whole file or nothing. */
+export const addImport: AddCommand = (program, act) => {
+  command(program, 'import <file>', {
+    summary: 'store the transactions of a file, plain or gz, whole or not at all; known rows add nothing',
+    example: 'npx onceper import transactions.csv.gz --source birmingham-cards',
+  })
+    .requiredOption('--source <name>', 'the declared format of the file')
+    .action(
+      act(async (session, file: string, options: { readonly source: string }) => {
+        const imported = await store(session, file, options.source);
+        for (const line of refusalLines(imported)) session.note(line);
+        const { source, rows, added, known, late, refused } = imported;
+        session.answer({ file, source, rows, added, known, late, refused }, render(imported));
+        return imported.kind === 'imported' ? EXIT.done : EXIT.refused;
+      }),
+    );
+};
+
+function store(session: Session, file: string, source: string): Promise<Imported> {
+  const { registry, config } = session;
+  return session.withDatabase(async (db) => {
+    const { rule } = await activeRuleOf(db, registry, 'settlement');
+    return importFile({ connect: () => connect(db), file, source, actor: config.actor, rule });
+  });
+}
+
+function render(imported: Imported): string {
+  const { file, rows, added, known, late, refusedTotal } = imported;
+  if (imported.kind === 'refused') {
+    return `${file}: refused, nothing of its ${rows} rows was stored; ${refusedTotal} of them are wrong`;
+  }
+  return `${file}: ${rows} rows, ${added} added, ${known} known, ${late} late`;
+}
+
+/** A file can be wrong in every row: some lines show the kind of mistake, a count the size. */
+const REFUSALS_SHOWN = 20;
+
+function refusalLines({ file, refused, refusedTotal }: Imported): string[] {
+  const shown = refused.slice(0, REFUSALS_SHOWN).map(({ line, reason }) => `${file}:${line}: ${reason}`);
+  return refusedTotal > shown.length ? [...shown, `and ${refusedTotal - shown.length} more`] : shown;
+}

@@ -1,0 +1,153 @@
+import type { Client } from '@temporalio/client';
+import { bothClocks } from '../../ops/both-clocks.ts';
+import { releaseRun } from '../../ops/release.ts';
+import { lastPoll, planRun, startTick, type When } from '../../ops/run.ts';
+import { isSettled, type RunReport, watchRun } from '../../ops/run-report.ts';
+import type { Database } from '../../store/database.ts';
+import { type AddCommand, command } from '../command.ts';
+import { type ExitCode, exitCodeOfRun } from '../exit-codes.ts';
+import { usage } from '../fault.ts';
+import { overridePair } from '../options.ts';
+import type { Session } from '../session.ts';
+import { renderRun, sentenceOf } from '../run-text.ts';
+
+interface RunOptions {
+  readonly period?: string;
+  readonly at?: string;
+  readonly set?: Readonly<Record<string, string>>;
+  readonly wait?: boolean;
+  readonly release?: string;
+  readonly reason?: string;
+}
+
+/** `run JOB`: a run by hand; `run --release RUN`: lets a held or exhausted one go on. */
+export const addRun: AddCommand = (program, act) => {
+  command(program, 'run [job]', {
+    summary: 'start a run of a job by hand, or release one that is held or exhausted',
+    example: [
+      'npx onceper run settlement --period 2026-09 --wait',
+      'npx onceper run --release 0c3f… --reason "checked with the bank"',
+    ].join('\n  '),
+  })
+    .option('--period <period>', 'for this period, at the nominal time of its schedule')
+    .option('--at <instant>', 'for this nominal time, for example 2026-09-30T18:00:00Z')
+    .option('--set <name=value>', 'state an override; may be repeated', overridePair)
+    .option('--wait', 'wait until the key is done or stopped')
+    .option('--release <run>', 'release the run with this id')
+    .option('--reason <reason>', 'why it is released')
+    .action(
+      act(async (session, job: string | undefined, options: RunOptions) => {
+        checkOptions(job, options);
+        if (job !== undefined) session.registry.get(job);
+        const report = await session.withDatabase((db) =>
+          options.release === undefined
+            ? startRun(session, db, job ?? '', options)
+            : release(session, db, options.release, options),
+        );
+        return answer(session, report, options.wait === true);
+      }),
+    );
+};
+
+function checkOptions(job: string | undefined, { period, at, set, release: run, reason }: RunOptions): void {
+  const help = 'npx onceper run --help';
+  if (run === undefined) {
+    if (job === undefined) throw usage('a job is missing', 'JOB', help);
+    if (period !== undefined && at !== undefined) throw usage('--period and --at exclude each other', '--at', help);
+    if (reason !== undefined) throw usage('--reason goes with --release', '--reason', help);
+    return;
+  }
+  const other = [job, period, at].find((value) => value !== undefined) ?? (set === undefined ? undefined : '--set');
+  if (other !== undefined) throw usage('a release keeps what its run was started with', other, help);
+  if (reason === undefined || reason.trim() === '') throw usage('a release is signed with a reason', '--reason', help);
+}
+
+async function startRun(session: Session, db: Database, job: string, options: RunOptions): Promise<RunReport> {
+  const { registry, config } = session;
+  const planned = await planRun(db, registry, { job, when: whenOf(options), overrides: options.set ?? {} });
+  session.note(`${planned.key}, planned for ${bothClocks(planned.scheduledAt, planned.zone)}, as run ${planned.id}`);
+  return session.withTemporal(async (client) => {
+    const by = { actor: config.actor, taskQueue: config.taskQueue, door: 'run' } as const;
+    const workflowId = await startTick(client, planned, by);
+    return follow(session, db, client, { ...planned, workflowId, after: null }, options);
+  });
+}
+
+function whenOf({ period, at }: RunOptions): When {
+  if (period !== undefined) return { kind: 'period', period };
+  return at === undefined ? { kind: 'now' } : { kind: 'at', at };
+}
+
+async function release(session: Session, db: Database, run: string, options: RunOptions): Promise<RunReport> {
+  const { config } = session;
+  // Connected first: a release that was signed and not told to Temporal would look like one that goes on.
+  return session.withTemporal(async (client) => {
+    const released = await releaseRun(db, { run, actor: config.actor, reason: options.reason ?? '' });
+    const by = { actor: config.actor, taskQueue: config.taskQueue, door: 'release' } as const;
+    const workflowId = await startTick(client, released, by);
+    const after = released.kind === 'held' ? released.decidedAt : null;
+    return follow(session, db, client, { ...released, workflowId, after }, options);
+  });
+}
+
+interface Followed {
+  readonly id: string;
+  readonly key: string;
+  readonly workflowId: string;
+  /** A decision of this instant is the one before the release. */
+  readonly after: string | null;
+}
+
+/** Longer than a worker takes to start, so that one which is being restarted is not reported as absent. */
+const DECIDED_WITHIN_MS = 15_000;
+const SILENT_MS = 3_000;
+
+/** Waits for the decision, a bounded while, and with --wait for the end. */
+async function follow(
+  session: Session,
+  db: Database,
+  client: Client,
+  run: Followed,
+  options: RunOptions,
+): Promise<RunReport> {
+  const isDecided = (report: RunReport) => report.decision !== null && report.decidedAt !== run.after;
+  let isWarned = false;
+  const decided = await watchRun(db, run, {
+    enough: isDecided,
+    withinMs: DECIDED_WITHIN_MS,
+    onRead(report, waitedMs) {
+      if (isWarned || isDecided(report) || waitedMs < SILENT_MS) return;
+      isWarned = true;
+      session.note('no worker has taken it yet; waiting a little longer');
+    },
+  });
+  if (!isDecided(decided)) {
+    session.note(await undecidedNote(session, client, run));
+    return { ...decided, decision: null };
+  }
+  if (options.wait !== true || isSettled(decided)) return decided;
+  let said = '';
+  return watchRun(db, run, {
+    enough: isSettled,
+    withinMs: null,
+    onRead(report) {
+      const sentence = sentenceOf(report);
+      if (sentence !== said) session.note(sentence);
+      said = sentence;
+    },
+  });
+}
+
+async function undecidedNote(session: Session, client: Client, { workflowId, key }: Followed): Promise<string> {
+  const { taskQueue } = session.config;
+  const polled = await lastPoll(client, taskQueue);
+  const seen =
+    polled === null ? `no worker polls task queue ${taskQueue}` : `task queue ${taskQueue} was last polled ${polled}`;
+  return `not decided yet: ${seen}; the start is kept in Temporal as ${workflowId} and nothing is lost — npx onceper worker, then npx onceper why ${key}`;
+}
+
+function answer(session: Session, report: RunReport, waited: boolean): ExitCode {
+  const { key, run, decision, document, effects, code, reason, state, owner } = report;
+  session.answer({ key, run, decision, document, effects, code, reason, state, owner }, renderRun(report));
+  return exitCodeOfRun(decision, waited ? state : null);
+}

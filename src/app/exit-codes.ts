@@ -1,0 +1,100 @@
+import type { ActionState, Decision } from '../kernel/transitions.ts';
+
+/** The documented exit codes of every command. */
+export const EXIT = {
+  /** Done, or a duplicate that was answered with the stored result. */
+  done: 0,
+  /** No server, and anything else. */
+  failed: 1,
+  /** Usage, malformed or unknown: typing it again as it is can't help. */
+  usage: 2,
+  /** Refused or held, or a refused file. */
+  refused: 3,
+  conflict: 4,
+  /** In progress, deferred, or admitted and not waited for. */
+  underWay: 5,
+  /** Needs attention, or ended failed. */
+  attention: 6,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Every error code with an exit code of its own; all others are EXIT.failed. */
+export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
+  usage: EXIT.usage,
+  bad_configuration: EXIT.usage,
+  gateway_terms: EXIT.usage,
+  gateway_unset: EXIT.usage,
+  gateway_url: EXIT.usage,
+  file_unreadable: EXIT.usage,
+  malformed_amount: EXIT.usage,
+  malformed_calendar: EXIT.usage,
+  malformed_date: EXIT.usage,
+  malformed_effect_number: EXIT.usage,
+  malformed_instant: EXIT.usage,
+  malformed_key: EXIT.usage,
+  malformed_override: EXIT.usage,
+  malformed_period: EXIT.usage,
+  malformed_range: EXIT.usage,
+  malformed_rule: EXIT.usage,
+  simulator_settings: EXIT.usage,
+  too_many_decimals: EXIT.usage,
+  unknown_currency: EXIT.usage,
+  unknown_job: EXIT.usage,
+  unknown_key: EXIT.usage,
+  unknown_override: EXIT.usage,
+  unknown_run: EXIT.usage,
+  unknown_source: EXIT.usage,
+  unknown_zone: EXIT.usage,
+  already_released: EXIT.refused,
+  before_first: EXIT.refused,
+  no_rule: EXIT.refused,
+  not_ended: EXIT.refused,
+  nothing_to_release: EXIT.refused,
+  override_conflict: EXIT.conflict,
+  rule_differs: EXIT.conflict,
+};
+
+export function exitCodeOfError(code: string): ExitCode {
+  return EXIT_OF_ERROR[code] ?? EXIT.failed;
+}
+
+/**
+ * The exit code of a run: what was decided and, where the run was waited for, what became of its key. `state` is null where
+ * nobody waited; `decision` is null where no worker has decided yet.
+ */
+export function exitCodeOfRun(decision: Decision | null, state: ActionState | null): ExitCode {
+  switch (decision) {
+    case null:
+      return EXIT.underWay;
+    case 'refused':
+    case 'held':
+      return EXIT.refused;
+    case 'conflict':
+      return EXIT.conflict;
+    case 'duplicate':
+      return EXIT.done;
+    case 'admitted':
+    case 'in_progress':
+    case 'deferred':
+      return state === null ? EXIT.underWay : exitCodeOfState(state);
+  }
+}
+
+function exitCodeOfState(state: ActionState): ExitCode {
+  switch (state) {
+    case 'done':
+    case 'compensating':
+    case 'compensated':
+      return EXIT.done;
+    case 'skipped':
+      return EXIT.refused;
+    case 'admitted':
+    case 'running':
+    case 'failed':
+      return EXIT.underWay;
+    case 'exhausted':
+    case 'cancelled':
+      return EXIT.attention;
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { OnceperError } from '../kernel/error.ts';
+import { usage } from './fault.ts';
+
+/** A commander parser of a whole number between two others, both included. */
+export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number.parseInt(text, 10) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw usage(
+      `'${text}' is not a whole number from ${least} to ${most}`,
+      `${option} ${text}`,
+      `for example ${option} ${least}`,
+    );
+  };
+}
+
+/** Collects `--set name=value`; a name said twice or a pair without `=` is refused. */
+export function overridePair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([a-z][A-Za-z0-9]*)=(.*)$/s.exec(text) ?? [];
+  if (name !== undefined && value !== undefined && !Object.hasOwn(before, name)) return { ...before, [name]: value };
+  throw new OnceperError({
+    code: 'malformed_override',
+    message: name === undefined ? `'${text}' is not name=value` : `${name} is set twice`,
+    remedy: 'for example --set empty=true',
+    at: `--set ${text}`,
+  });
+}
+
+/** The text of a file that was named on the command line. Throws OnceperError `file_unreadable`. */
+export function readTextFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new OnceperError({
+      code: 'file_unreadable',
+      message: `the file can't be read: ${REASONS[why] ?? why}`,
+      remedy: 'give the path of a file that this user may read',
+      at: file,
+      cause: error,
+    });
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'no permission',
+  EISDIR: 'it is a folder',
+};

@@ -1,0 +1,17 @@
+import { join } from 'node:path';
+import type { Registry } from '../jobs/registry.ts';
+import { type CheckedRule, checkRule } from '../ops/rule.ts';
+import { projectFolder } from './config.ts';
+import { readTextFile } from './options.ts';
+
+/** The rule that `up` loads unless told otherwise. */
+export const DEFAULT_RULES = join('rules', 'settlement.json');
+
+/** Reads and checks a rule file before anything is started for it; without a file, the committed default. */
+export function readRuleFile(
+  registry: Registry,
+  file: string | undefined,
+): { readonly at: string; readonly checked: CheckedRule } {
+  const at = file ?? DEFAULT_RULES;
+  return { at, checked: checkRule(registry, readTextFile(file ?? join(projectFolder(), DEFAULT_RULES)), at) };
+}

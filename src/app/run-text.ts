@@ -1,0 +1,24 @@
+import type { RunReport } from '../ops/run-report.ts';
+
+/** What is going on with a run's key, in one line. */
+export function sentenceOf(report: RunReport): string {
+  const { key, state, slices, stalled, reason } = report;
+  if (state === null) return `${key} waits: ${reason ?? 'no decision yet'}`;
+  const progress = slices.total === 0 ? '' : `, ${slices.done} of ${slices.total} slices done`;
+  return `${key} is ${state}${stalled ? ' and stalled: no worker holds it' : ''}${progress}`;
+}
+
+/** A run's report for a person. */
+export function renderRun(report: RunReport): string {
+  const { key, run, decision, document, effects, reason, owner, state } = report;
+  const lines = [`run ${run}`, `  key       ${key ?? 'none'}`, `  decision  ${decision ?? 'none yet'}`];
+  if (reason !== null) lines.push(`  because   ${reason}`);
+  if (owner !== null && owner !== run) lines.push(`  owner     run ${owner}`);
+  if (state !== null) lines.push(`  state     ${state}`);
+  if (document !== null) lines.push(`  document  ${document.id}`);
+  const counts = Object.entries(effects).map(([name, count]) => `${count} ${name}`);
+  if (counts.length > 0) lines.push(`  effects   ${counts.join(', ')}`);
+  if (decision === 'held') lines.push(`  release   npx onceper run --release ${run} --reason "..."`);
+  else if (key !== null) lines.push(`  more      npx onceper why ${key}`);
+  return lines.join('\n');
+}

@@ -1,0 +1,76 @@
+import type { Client } from '@temporalio/client';
+import picocolors from 'picocolors';
+import type { Registry } from '../jobs/registry.ts';
+import type { Database } from '../store/database.ts';
+import { type Config, loadConfig } from './config.ts';
+import { temporalFault } from './fault.ts';
+import type { Io } from './io.ts';
+import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
+
+/** What a command works with. Nothing is connected, and no variable read, before it is asked for. */
+export interface Session {
+  readonly io: Io;
+  readonly colours: ReturnType<typeof picocolors.createColors>;
+  readonly wantsJson: boolean;
+  readonly config: Config;
+  readonly registry: Registry;
+  /** Prints the one answer of the command: the document with `--json`, else the text. */
+  readonly answer: (document: unknown, text: string) => void;
+  /** Tells a person, on standard error, what is going on. */
+  readonly note: (sentence: string) => void;
+  withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>;
+  withTemporal<T>(work: (client: Client) => Promise<T>): Promise<T>;
+}
+
+/** A session of one command; `answered` is told when the answer has been printed, so that an error can't become a second. */
+export function createSession(io: Io, wantsJson: boolean, answered: () => void): Session {
+  let config: Config | undefined;
+  let registry: Registry | undefined;
+  const isPlain = wantsJson || !io.isTerminal || (io.environment['NO_COLOR'] ?? '') !== '';
+  const session: Session = {
+    io,
+    wantsJson,
+    colours: picocolors.createColors(!isPlain),
+    get config() {
+      config ??= loadConfig({ ...io.environment });
+      return config;
+    },
+    get registry() {
+      registry ??= io.createJobs();
+      return registry;
+    },
+    answer(document, text) {
+      answered();
+      io.out(wantsJson ? `${JSON.stringify(document, exactly)}\n` : `${text.trimEnd()}\n`);
+    },
+    note: (sentence) => io.err(`${sentence}\n`),
+    withDatabase: (work) => withDatabase(session.config, work),
+    withTemporal: (work) => withTemporal(session.config, work),
+  };
+  return session;
+}
+
+async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = createDatabase(config, createProcessLog(config, 'command'), { name: 'onceper command', max: 4 });
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+  }
+}
+
+async function withTemporal<T>(config: Config, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connectTemporal(config);
+  try {
+    return await work(client);
+  } catch (error) {
+    throw temporalFault(error, config);
+  } finally {
+    await client.connection.close();
+  }
+}
+
+/** Fences and amounts are bigint; JSON has no such number, so they are written as text. */
+function exactly(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
+}

@@ -1,0 +1,24 @@
+import type { Instant } from '../kernel/sql.ts';
+
+/*
+ * Every command that is printed for people to type. The Temporal CLI always sends an overlap policy, Skip unless told, which
+ * drops runs silently: hence AllowAll on each line. Both ends of a backfill are inclusive.
+ */
+
+/** Starts the run of one nominal time again, as the schedule would have. */
+export function backfillCommand(job: string, from: Instant, to: Instant): string {
+  return `npx temporal schedule backfill --schedule-id ${job} --start-time ${from} --end-time ${to} --overlap-policy AllowAll`;
+}
+
+/** Starts the run of this moment, which closes the last period that has ended. */
+export function triggerCommand(job: string): string {
+  return `npx temporal schedule trigger --schedule-id ${job} --overlap-policy AllowAll`;
+}
+
+export function runCommand(job: string, period: string, more = ''): string {
+  return `npx onceper run ${job} --period ${period}${more}`;
+}
+
+export function releaseCommand(run: string): string {
+  return `npx onceper run --release ${run} --reason "..."`;
+}

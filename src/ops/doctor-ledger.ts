@@ -1,0 +1,121 @@
+import type { Registry } from '../jobs/registry.ts';
+import { transaction, type Database } from '../store/database.ts';
+import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
+import { serverOf } from '../store/server.ts';
+import { type Check, checked, fail, ok, warn } from './check.ts';
+import { backfillCommand } from './commands.ts';
+import { type ExpectedPeriod, type ExpectedState, expectedPeriods } from './periods.ts';
+import { activeRuleOf } from './rule.ts';
+import { nominalTimeOf } from '../jobs/due.ts';
+import type { JobRule } from '../jobs/rule.ts';
+
+/** `transaction_timeout`, which bounds a takeover, exists from this version on. */
+const LEAST_POSTGRES = 17;
+
+/** The database itself. Its row is the one that says whether there is a server. */
+export async function checkDatabase(db: Database): Promise<Check> {
+  const server = await serverOf(db);
+  const detail = `PostgreSQL ${server?.version ?? '?'}, database ${server?.database ?? '?'}`;
+  if (server === null || server.major < LEAST_POSTGRES) {
+    return fail('database', detail, `use PostgreSQL ${LEAST_POSTGRES} or later: takeovers rest on transaction_timeout`);
+  }
+  if (server.isReplica) {
+    return fail(
+      'database',
+      `${detail}, a replica`,
+      'point DATABASE_URL at the primary: nothing is decided from a replica',
+    );
+  }
+  return ok('database', detail);
+}
+
+/** Migrations that this release has and the database lacks. */
+export function migrationCheck(pending: readonly string[]): Check {
+  if (pending.length === 0) return ok('migrations', 'all applied');
+  return fail('migrations', `${pending.length} pending: ${pending.join(', ')}`, 'npx onceper migrate');
+}
+
+/** What the ledger says of each job: its rule, the balance of its books, its periods; then the effects of all. */
+export async function checkLedger(db: Database, registry: Registry): Promise<Check[]> {
+  const rows: Check[] = [];
+  for (const job of registry.ids) {
+    rows.push(...(await checked(`rule of ${job}`, () => checkRuleOf(db, registry, job))));
+    if (rows.at(-1)?.state !== 'ok') continue;
+    rows.push(...(await checked(`books of ${job}`, () => checkBooks(db, registry, job))));
+    rows.push(...(await checked(`periods of ${job}`, () => checkPeriods(db, registry, job))));
+  }
+  rows.push(...(await checked('effects', () => checkEffects(db))));
+  rows.push(...(await checked('delivery', () => checkDelivery(db))));
+  return rows;
+}
+
+async function checkRuleOf(db: Database, registry: Registry, job: string): Promise<Check> {
+  const { rule, version } = await activeRuleOf(db, registry, job);
+  return ok(`rule of ${job}`, `version ${version}, ${rule.period}s from ${rule.first}, zone ${rule.zone}`);
+}
+
+async function checkBooks(db: Database, registry: Registry, job: string): Promise<Check> {
+  const gaps = await transaction(db, { label: 'doctor' }, (tx) => registry.get(job).ledgerGaps(tx));
+  const open = Object.entries(gaps).filter(([, gap]) => gap !== 0n);
+  if (open.length === 0) return ok(`books of ${job}`, `balanced (${Object.keys(gaps).join(', ') || 'nothing posted'})`);
+  const detail = open.map(([currency, gap]) => `${currency} is off by ${gap} minor units`).join(', ');
+  return fail(`books of ${job}`, detail, 'stop the relay, and look for a hand that changed rows of the job’s schema');
+}
+
+async function checkPeriods(db: Database, registry: Registry, job: string): Promise<Check[]> {
+  const { rule, periods } = await expectedPeriods(db, registry, { job });
+  const rows = ALARMS.flatMap(({ state, level, remedy }) => {
+    const found = periods.filter((period) => period.state === state);
+    const [first] = found;
+    const last = found.at(-1);
+    if (first === undefined || last === undefined) return [];
+    const detail = `${found.length} ${state.replaceAll('_', ' ')}: ${first.period}${first === last ? '' : ` to ${last.period}`}`;
+    return [level(`periods of ${job}`, detail, remedy({ job, rule, first, last }))];
+  });
+  return rows.length > 0 ? rows : [ok(`periods of ${job}`, `${periods.length} expected, none needs anybody`)];
+}
+
+interface Found {
+  readonly job: string;
+  readonly rule: JobRule;
+  readonly first: ExpectedPeriod;
+  readonly last: ExpectedPeriod;
+}
+
+const why = ({ job, first }: Found) => `npx onceper why ${job}:${first.period}`;
+
+/** The states of a period that deserve a row, worst first. */
+const ALARMS: readonly {
+  readonly state: ExpectedState;
+  readonly level: typeof fail;
+  readonly remedy: (found: Found) => string;
+}[] = [
+  { state: 'stalled', level: fail, remedy: why },
+  { state: 'exhausted', level: fail, remedy: why },
+  { state: 'cancelled', level: fail, remedy: why },
+  {
+    state: 'missing',
+    level: fail,
+    remedy: ({ job, rule, first, last }) =>
+      backfillCommand(job, nominalTimeOf(rule, first.period), nominalTimeOf(rule, last.period)),
+  },
+  { state: 'held', level: warn, remedy: why },
+  { state: 'deferred', level: warn, remedy: why },
+];
+
+async function checkEffects(db: Database): Promise<Check[]> {
+  const waiting = await effectsForAPerson(db);
+  if (waiting.length === 0) return [ok('effects', 'none waits for a person')];
+  return waiting.map(({ key, state, count }) =>
+    fail('effects', `${count} of ${key} ${state.replaceAll('_', ' ')}`, `npx onceper effects ${key}`),
+  );
+}
+
+/** A relay takes an effect within seconds of its time; five minutes of nobody taking it mean that none runs. */
+const OVERDUE_MS = 300_000;
+
+async function checkDelivery(db: Database): Promise<Check> {
+  const overdue = await countOverdueEffects(db, OVERDUE_MS);
+  if (overdue === 0) return ok('delivery', 'no effect is overdue');
+  return warn('delivery', `${overdue} effects have been due for over five minutes`, 'npx onceper relay');
+}

@@ -1,0 +1,89 @@
+import type { Client } from '@temporalio/client';
+import type { Registry } from '../jobs/registry.ts';
+import type { Database } from '../store/database.ts';
+import { between, inWords } from './both-clocks.ts';
+import { type Check, checked, fail, ok, warn } from './check.ts';
+import { lastPoll } from './run.ts';
+import { listSchedules, type ListedSchedule } from './schedule.ts';
+
+/** Temporal as this release needs it. The first row says whether there is a server. */
+export async function checkTemporal(client: Client, taskQueue: string): Promise<Check[]> {
+  return [
+    ...(await checked('temporal', () => checkNamespace(client))),
+    ...(await checked('search attributes', () => checkSearchAttributes(client))),
+    ...(await checked('worker', () => checkWorker(client, taskQueue))),
+  ];
+}
+
+async function checkNamespace(client: Client): Promise<Check> {
+  const { namespace } = client.options;
+  const { serverVersion } = await client.workflowService.getSystemInfo({});
+  const { config } = await client.workflowService.describeNamespace({ namespace });
+  const retention = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) * 1_000;
+  return ok(
+    'temporal',
+    `server ${serverVersion}, namespace ${namespace}, closed workflows kept for ${inWords(retention)}`,
+  );
+}
+
+const ATTRIBUTES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;
+/** INDEXED_VALUE_TYPE_KEYWORD of Temporal's API. */
+const KEYWORD = 2;
+
+async function checkSearchAttributes(client: Client): Promise<Check> {
+  const { namespace } = client.options;
+  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
+  const missing = ATTRIBUTES.filter((name) => customAttributes?.[name] === undefined);
+  const wrong = ATTRIBUTES.filter((name) => !missing.includes(name) && customAttributes?.[name] !== KEYWORD);
+  if (wrong.length > 0) {
+    const remedy = `npx temporal operator search-attribute remove --name ${wrong[0]}, then start a worker`;
+    return fail('search attributes', `${wrong.join(', ')} not of type Keyword`, remedy);
+  }
+  if (missing.length === 0) return ok('search attributes', ATTRIBUTES.join(', '));
+  return warn('search attributes', `${missing.join(', ')} not registered`, 'npx onceper worker registers them');
+}
+
+/** A long poll lasts a minute, so that a worker at rest is heard of at least so often. */
+const POLL_WITHIN_MS = 90_000;
+
+async function checkWorker(client: Client, taskQueue: string): Promise<Check> {
+  const polled = await lastPoll(client, taskQueue);
+  const ago = polled === null ? null : between(polled, new Date().toISOString());
+  if (ago !== null && ago < POLL_WITHIN_MS)
+    return ok('worker', `task queue ${taskQueue} was polled ${inWords(ago)} ago`);
+  const since = ago === null ? 'nobody polls it' : `nobody has polled it for ${inWords(ago)}`;
+  return fail('worker', `task queue ${taskQueue}: ${since}, so nothing runs`, 'npx onceper worker');
+}
+
+/** Each job's schedule: there, not paused, and what the code says it must be. */
+export async function checkSchedules(
+  db: Database,
+  client: Client,
+  ask: { readonly registry: Registry; readonly taskQueue: string },
+): Promise<Check[]> {
+  const rows: Check[] = [];
+  for (const job of ask.registry.ids) {
+    const check = `schedule of ${job}`;
+    rows.push(
+      ...(await checked(check, async () =>
+        (await listSchedules(db, client, { ...ask, jobs: [job] })).map((schedule) => scheduleRow(check, schedule)),
+      )),
+    );
+  }
+  return rows;
+}
+
+function scheduleRow(check: string, schedule: ListedSchedule): Check {
+  const apply = `npx onceper schedule apply ${schedule.job}`;
+  if (schedule.state === 'missing') return fail(check, 'there is none, so no run starts by itself', apply);
+  if (schedule.drift.length > 0) return fail(check, `drifted: ${schedule.drift.join('; ')}`, apply);
+  if (schedule.state === 'paused') {
+    const note = schedule.note === null ? '' : ` ("${schedule.note}")`;
+    return warn(check, `paused${note}: what falls due meanwhile is never caught up`, unpause(schedule.job));
+  }
+  return ok(check, `${schedule.calendar}, ${schedule.zone}; next ${schedule.next[0] ?? 'never'}`);
+}
+
+function unpause(job: string): string {
+  return `npx temporal schedule toggle --schedule-id ${job} --unpause --reason "..."`;
+}

@@ -1,0 +1,74 @@
+import type { Client } from '@temporalio/client';
+import type { Registry } from '../jobs/registry.ts';
+import type { Database } from '../store/database.ts';
+import { type Check, checked } from './check.ts';
+import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
+import { checkSchedules, checkTemporal } from './doctor-temporal.ts';
+
+export type { Check } from './check.ts';
+
+/** What doctor looks at; whatever connects may throw, and that becomes a row. */
+export interface Patient {
+  readonly registry: Registry;
+  readonly taskQueue: string;
+  readonly openDatabase: () => Database;
+  readonly connectTemporal: () => Promise<Client>;
+  readonly pendingMigrations: () => Promise<readonly string[]>;
+  /** Throws where the counterparty's terms leave no moment for a safe re-send. */
+  readonly checkGateway: () => Check;
+}
+
+/**
+ * Looks at everything that a settlement needs, changes nothing, and always comes to an end with all rows: a fault in one
+ * place is that place's row.
+ */
+export async function examine(patient: Patient): Promise<Check[]> {
+  const database = await reach('database', async () => {
+    const db = patient.openDatabase();
+    try {
+      return { server: db, row: await checkDatabase(db) };
+    } catch (error) {
+      await db.close();
+      throw error;
+    }
+  });
+  const temporal = await reach('temporal', async () => ({ server: await patient.connectTemporal(), row: null }));
+  const rows = [...database.rows, ...temporal.rows, ...(await checked('gateway', async () => patient.checkGateway()))];
+  try {
+    rows.push(...(await examineServers(patient, database.server, temporal.server)));
+  } finally {
+    await database.server?.close();
+    await temporal.server?.connection.close();
+  }
+  return rows;
+}
+
+async function examineServers(patient: Patient, db: Database | null, client: Client | null): Promise<Check[]> {
+  const { registry, taskQueue } = patient;
+  const rows: Check[] = [];
+  let isMigrated = false;
+  if (db !== null) {
+    const migrations = await checked('migrations', async () => migrationCheck(await patient.pendingMigrations()));
+    isMigrated = migrations.every(({ state }) => state === 'ok');
+    rows.push(...migrations);
+  }
+  if (client !== null) rows.push(...(await checkTemporal(client, taskQueue)));
+  if (db !== null && isMigrated && client !== null)
+    rows.push(...(await checkSchedules(db, client, { registry, taskQueue })));
+  if (db !== null && isMigrated) rows.push(...(await checkLedger(db, registry)));
+  return rows;
+}
+
+/** The row of a server and, where it answers, the server. Where it does not, that row is the one that decides the exit code. */
+async function reach<S>(
+  check: string,
+  connect: () => Promise<{ server: S; row: Check | null }>,
+): Promise<{ server: S | null; rows: readonly Check[] }> {
+  let server: S | null = null;
+  const rows = await checked(check, async () => {
+    const reached = await connect();
+    server = reached.server;
+    return reached.row === null ? [] : reached.row;
+  });
+  return { server, rows: rows.map((row) => ({ ...row, isServer: server === null })) };
+}

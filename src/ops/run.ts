@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
+import { duePeriod, nominalTimeOf } from '../jobs/due.ts';
+import type { Registry } from '../jobs/registry.ts';
+import { OnceperError } from '../kernel/error.ts';
+import { normaliseInstant } from '../kernel/instant.ts';
+import { businessKey } from '../kernel/key.ts';
+import type { Instant, Tx } from '../kernel/sql.ts';
+import { clockOf } from '../store/database.ts';
+import { activeRuleOf } from './rule.ts';
+
+/** For which nominal time a run is asked: a period's own, a stated one, or the moment of asking by the database's clock. */
+export type When =
+  | { readonly kind: 'period'; readonly period: string }
+  | { readonly kind: 'at'; readonly at: Instant }
+  | { readonly kind: 'now' };
+
+/** A run that may be started: the id it will have, and what it is for. */
+export interface PlannedRun {
+  readonly id: string;
+  readonly job: string;
+  readonly period: string;
+  readonly key: string;
+  readonly scheduledAt: Instant;
+  readonly zone: string;
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+/**
+ * Gives a run its id, nominal time and key, and refuses at the door what could never be admitted, before anything is
+ * started. Throws OnceperError `unknown_job`, `no_rule`, `malformed_period`, `malformed_instant`, `unknown_override`,
+ * `not_ended`, `before_first`; whatever passes is judged again by `open`, which decides.
+ */
+export async function planRun(
+  tx: Tx,
+  registry: Registry,
+  ask: { readonly job: string; readonly when: When; readonly overrides: Readonly<Record<string, string>> },
+): Promise<PlannedRun> {
+  const { job, when, overrides } = ask;
+  registry.get(job).checkOverrides(overrides);
+  const { rule } = await activeRuleOf(tx, registry, job);
+  const now = await clockOf(tx);
+  const scheduledAt =
+    when.kind === 'now' ? now : when.kind === 'at' ? normaliseInstant(when.at) : nominalTimeOf(rule, when.period);
+  const due = duePeriod(rule, scheduledAt, now);
+  if (due.kind === 'refused') {
+    throw new OnceperError({
+      code: due.code,
+      message: due.reason,
+      remedy: `npx onceper periods ${job} lists the periods that may be run`,
+      at: due.period,
+    });
+  }
+  const { period } = due;
+  return { id: randomUUID(), job, period, key: businessKey(job, period), scheduledAt, zone: rule.zone, overrides };
+}
+
+/** What a tick is told by our own doors; workflows/tick.ts reads it. */
+interface TickStart {
+  readonly job: string;
+  readonly start: {
+    readonly id: string;
+    readonly door: 'run' | 'backfill';
+    readonly scheduledAt: Instant;
+    readonly actor: string;
+    readonly overrides: Readonly<Record<string, string>>;
+  };
+}
+
+/**
+ * Starts the tick of a run, which records and decides it; nothing is decided here. Started twice under one workflow id it is
+ * started once. Returns the workflow's id.
+ */
+export async function startTick(
+  client: Client,
+  run: Pick<PlannedRun, 'id' | 'job' | 'scheduledAt' | 'overrides'> & { readonly key: string | null },
+  by: { readonly actor: string; readonly taskQueue: string; readonly door: 'run' | 'release' },
+): Promise<string> {
+  const workflowId = `${run.job}-${by.door}-${run.id}`;
+  const { id, job, scheduledAt, overrides, key } = run;
+  const input: TickStart = { job, start: { id, door: 'run', scheduledAt, actor: by.actor, overrides } };
+  try {
+    await client.workflow.start('tick', {
+      taskQueue: by.taskQueue,
+      workflowId,
+      args: [input],
+      staticSummary: `${key ?? job}, asked by ${by.actor}`,
+    });
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'WorkflowExecutionAlreadyStartedError') throw error;
+  }
+  return workflowId;
+}
+
+/** When somebody last asked the task queue for work, by Temporal's clock in ISO 8601, or null where nobody has lately. */
+export async function lastPoll(client: Client, taskQueue: string): Promise<Instant | null> {
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name: taskQueue },
+    taskQueueType: WORKFLOW_TASKS,
+  });
+  const seconds = (pollers ?? []).map((poller) => Number(poller.lastAccessTime?.seconds ?? 0));
+  return seconds.length === 0 ? null : normaliseInstant(new Date(Math.max(...seconds) * 1_000).toISOString());
+}
+
+/** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */
+const WORKFLOW_TASKS = 1;

@@ -1,0 +1,134 @@
+import type { Tx } from '../kernel/sql.ts';
+import { isCurrency } from '../kernel/currency.ts';
+import { formatAmount } from '../kernel/money.ts';
+import type { EffectState } from '../kernel/transitions.ts';
+import type { Attempt } from '../store/attempts.ts';
+import type { StoredRun } from '../store/runs.ts';
+import { between, bothClocks, inWords } from './both-clocks.ts';
+import { documentOf } from './document.ts';
+import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
+import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
+import { nextSteps, type Step } from './why-next.ts';
+
+/** A key's story told to somebody who was woken for it. */
+export interface Explanation extends ShownKey {
+  readonly headline: string;
+  readonly sections: readonly { readonly title: string; readonly lines: readonly string[] }[];
+  /** When another attempt can have the key at the latest, or null where nobody holds it. */
+  readonly takeover: Takeover | null;
+  /** What is safe to do now, as commands that work as typed. */
+  readonly next: readonly Step[];
+}
+
+/** Explains a key from the ledger alone. Throws OnceperError `malformed_key`, `unknown_key`. */
+export async function explainKey(tx: Tx, key: string): Promise<Explanation> {
+  const story = await readKey(tx, key);
+  const sections = [
+    { title: 'Who asked, and what was decided', lines: runLines(story) },
+    { title: 'Attempts', lines: attemptLines(story) },
+    { title: 'Who holds it', lines: holder(story) },
+    { title: 'Work', lines: workLines(story) },
+    { title: 'Effects', lines: effectLines(story) },
+  ].filter(({ lines }) => lines.length > 0);
+  return {
+    ...shownKey(story),
+    headline: headline(story),
+    sections,
+    takeover: takeoverOf(story),
+    next: nextSteps(story),
+  };
+}
+
+/** Duplicates can be many; the first runs and the owner's tell the story. */
+const RUNS_SHOWN = 8;
+
+function runLines(story: KeyStory): string[] {
+  const { runs, action } = story;
+  const shown = runs.filter((run, at) => at < RUNS_SHOWN || run.startId === action?.ownerRun);
+  const lines = shown.map((run) => runLine(story, run));
+  if (shown.length < runs.length) lines.push(`and ${runs.length - shown.length} later runs (npx onceper show)`);
+  return lines;
+}
+
+function runLine({ zone, action }: KeyStory, run: StoredRun): string {
+  const owner = run.startId === action?.ownerRun ? ', the owner' : '';
+  const planned = run.scheduledAt === null ? '' : ` for ${bothClocks(run.scheduledAt, zone)}`;
+  const repeat = run.repeatOf === null ? '' : `; that time was run before, by ${run.repeatOf}`;
+  const released =
+    run.releasedBy === null ? '' : `; released by ${run.releasedBy}, who said "${run.releaseReason ?? ''}"`;
+  return `run ${run.startId}${owner}: ${run.actor} asked (${run.trigger})${planned}, at ${bothClocks(run.openedAt, zone)}; decided ${run.decision}: ${run.reason}${repeat}${released}`;
+}
+
+function attemptLines(story: KeyStory): string[] {
+  const { attempts, action, zone } = story;
+  if (attempts.length === 0) {
+    return action === null ? [] : ['none was granted yet'];
+  }
+  return attempts.map((attempt) => {
+    const of = attempt.run === action?.ownerRun ? '' : ` of run ${attempt.run}`;
+    return `attempt ${attempt.number}${of}, fence ${attempt.fence}, release ${attempt.release}: began ${bothClocks(attempt.startedAt, zone)}, ${ending(attempt, story)}`;
+  });
+}
+
+function ending(attempt: Attempt, { zone }: KeyStory): string {
+  const { outcome, code, detail, startedAt, endedAt, slicesFinished } = attempt;
+  if (outcome === null || endedAt === null) return 'and has not ended';
+  const because = [code, detail].filter((part) => part !== null && part !== outcome).join(': ');
+  const finished = outcome === 'done' ? '' : `; it finished ${counted(slicesFinished, 'slice')}`;
+  const after = inWords(between(startedAt, endedAt));
+  const meaning = `${OUTCOMES[outcome]}${because === '' ? '' : ` (${because})`}`;
+  return `${meaning} ${bothClocks(endedAt, zone)}, after ${after}${finished}`;
+}
+
+const OUTCOMES: Readonly<Record<NonNullable<Attempt['outcome']>, string>> = {
+  done: 'closed the key',
+  failed: 'failed',
+  worker_lost: 'lost its worker',
+  shutdown: 'ended for a shutdown of its worker',
+  lease_lost: 'lost its lease',
+  lease_expired: 'was found without a live lease',
+  superseded: 'was superseded by the next pass',
+  cancelled: 'was cancelled',
+};
+
+function workLines({ slices, action, zone }: KeyStory): string[] {
+  if (action === null) return [];
+  const lines: string[] = [];
+  if (action.sealedAt !== null) lines.push(`the period was sealed ${bothClocks(action.sealedAt, zone)}`);
+  if (slices.total > 0) lines.push(`${slices.done} of ${counted(slices.total, 'slice')} done`);
+  const document = documentOf(action.result);
+  if (document === null) return lines;
+  lines.push(`document ${document.id}`);
+  for (const [currency, totals] of Object.entries(document.totals)) {
+    const sums = Object.entries(totals).map(([name, amount]) => `${name} ${money(amount, currency)}`);
+    lines.push(`${currency}: ${sums.join(', ')}`);
+  }
+  return lines;
+}
+
+function money(amount: string, currency: string): string {
+  return isCurrency(currency) && /^-?\d+$/.test(amount) ? formatAmount(BigInt(amount), currency) : amount;
+}
+
+function effectLines({ effects, action }: KeyStory): string[] {
+  const isDone = action !== null && action.doneAt !== null;
+  return (Object.entries(effects) as [EffectState, number][]).map(
+    ([state, count]) => `${count} ${state}: ${isDone ? MEANING[state] : 'nothing is sent before the document exists'}`,
+  );
+}
+
+const MEANING: Readonly<Record<EffectState, string>> = {
+  pending: 'a relay sends them',
+  sending: 'a relay holds them',
+  unknown: 'sent without an answer; they are looked up by number, and never re-sent before that',
+  pending_external: 'the counterparty has them and has not finished',
+  succeeded: 'paid',
+  failed: 'refused by the counterparty; the amounts are on hold',
+  returned: 'paid and returned; the amounts are on hold',
+  needs_attention: 'a person must look: the relay will not touch them again',
+  dead: 'never sent and given up; a person must look',
+};
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
