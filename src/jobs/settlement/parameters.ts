@@ -7,7 +7,7 @@ const largestAmount = 2n ** 63n - 1n;
 
 const minorUnitsText = z
   .string()
-  .regex(/^(?:0|[1-9][0-9]*)$/, 'is not a whole number of minor units, written as text')
+  .regex(/^(?:0|[1-9][0-9]*)$/, { error: 'is not a whole number of minor units, written as text', abort: true })
   .refine((text) => text.length < 20 && BigInt(text) <= largestAmount, 'is larger than the ledger can hold');
 
 const currencyCode = z.string().refine(isCurrency, 'is not an ISO 4217 currency with minor units');
