@@ -25,8 +25,7 @@ describe.concurrent('whoever dies', () => {
     process.kill(servers.supervisor.pid, 'SIGKILL');
     await waitFor(() => processesOf(it.projectDir).length === 0, { what: 'the servers to end', timeoutMs: 5_000 });
     expect(runningServers(it.projectDir)).toBeNull();
-    const next = await upDetached(it);
-    expect(next.kind).toBe('started');
+    await startHere(context, it);
   });
 
   test('servers that outlived their supervisor and their guards are ended by the next down', async (context) => {
@@ -46,8 +45,7 @@ describe.concurrent('whoever dies', () => {
     orphan(servers);
     await waitFor(() => !isAlive(servers.supervisor), { what: 'the supervisor to go' });
     writeFileSync(path.join(it.projectDir, '.onceper', 'servers.json'), '{ torn');
-    const next = await upDetached(it);
-    expect(next.kind).toBe('started');
+    const next = await startHere(context, it);
     expect(next.servers.postgres?.pid).not.toBe(servers.postgres?.pid);
     expect(processesOf(it.projectDir)).not.toContain(servers.postgres?.pid);
   });

@@ -29,7 +29,7 @@ async function onTemporal<T>(address: string, work: (client: Client) => Promise<
 }
 
 test('what both servers were given outlives down and the next up, which is ready in under 6 s', async (context) => {
-  const it = await testProject(context);
+  const it = await testProject(context, { started: 'never' });
   const first = await upDetached(it);
   expect(first.kind).toBe('started');
   expect(first.servers.temporal?.uiUrl).toBe(`http://127.0.0.1:${it.ports.ui}`);
@@ -45,7 +45,7 @@ test('what both servers were given outlives down and the next up, which is ready
   expect(await down(it)).toEqual({ kind: 'not_running' });
 
   const begun = performance.now();
-  const second = await upDetached(it);
+  const second = await startHere(context, it);
   expect(performance.now() - begun).toBeLessThan(6_000);
   expect(await query(second.addresses.databaseUrl, 'select seven from kept')).toEqual([{ seven: 7 }]);
   const found = await onTemporal(second.addresses.temporalAddress, (client) =>
