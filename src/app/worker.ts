@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import { temporal } from '@temporalio/proto';
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -116,7 +115,8 @@ function installRuntime(log: Log): void {
   });
 }
 
-const { INDEXED_VALUE_TYPE_KEYWORD: KEYWORD } = temporal.api.enums.v1.IndexedValueType;
+/** INDEXED_VALUE_TYPE_KEYWORD of Temporal's API; @temporalio/proto is CommonJS whose names node can't import. */
+const KEYWORD = 2;
 const NAMES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;
 
 /**
