@@ -212,10 +212,10 @@ create table onceper.outbox (
 );
 
 -- What the relay takes: by key, then by due time. With a plain index on (due_at) beside it the planner walks undelivered
--- rows of unfinished actions (264 ms against 7 ms a take), so there is this one only.
+-- rows of unfinished actions (264 ms against 7 ms a take), so there is this one only. A key's effects in the order of their
+-- numbers are a range of the primary key: every take and record would pay for an index of their own.
 create index outbox_due on onceper.outbox (key, due_at)
   where state in ('pending', 'sending', 'unknown', 'pending_external');
-create index outbox_by_key on onceper.outbox (key, number);
 
 create function onceper.guard_outbox() returns trigger language plpgsql as $$
 begin

@@ -20,10 +20,16 @@ export interface EffectStanding {
   readonly counterpartyId: string | null;
 }
 
+/**
+ * A key's effects as a range of the primary key: their numbers begin with `key:`, and `;` follows `:`. The range holds the
+ * effects of the key's adjustments too, so the key is asked for beside it.
+ */
+const OF_KEY = `key = $1 and number > $1 || ':' and number < $1 || ';'`;
+
 /** How many effects of a key are in each state; states without one are absent. */
 export async function effectCounts(tx: Tx, key: string): Promise<Partial<Record<EffectState, number>>> {
   const { rows } = await tx.query<{ state: EffectState; count: number }>(
-    `select state, count(*)::int4 as count from onceper.outbox where key = $1 group by state order by state`,
+    `select state, count(*)::int4 as count from onceper.outbox where ${OF_KEY} group by state order by state`,
     [key],
   );
   return Object.fromEntries(rows.map((row) => [row.state, row.count]));
@@ -38,7 +44,7 @@ export async function effectPage(
 ): Promise<{ readonly effects: readonly ShownEffect[]; readonly next: string | null }> {
   const { rows } = await tx.query<Omit<ShownEffect, 'currency' | 'amount'> & { body: string }>(
     `select number, subject, body, state, attempts, counterparty_id as "counterpartyId"
-       from onceper.outbox where key = $1 and number > $2 collate "C" order by number limit $3`,
+       from onceper.outbox where ${OF_KEY} and number > $2 order by number limit $3`,
     [key, after ?? '', limit + 1],
   );
   const effects = rows.slice(0, limit).map(({ body, number, subject, state, attempts, counterpartyId }) => {

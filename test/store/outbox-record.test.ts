@@ -130,6 +130,16 @@ describe('delivering', () => {
   });
 });
 
+test('the effects of a key are not those of its adjustments', async () => {
+  const adjustment = `${key}:adj-1`;
+  await insertEffect(db, { key, subject: 'm-1' });
+  await insertEffect(db, { key: adjustment, subject: 'm-1' });
+  expect(await effectCounts(db, key)).toEqual({ pending: 1 });
+  expect((await effectPage(db, adjustment, null, 9)).effects.map((effect) => effect.number)).toEqual([
+    `${adjustment}:m-1:GBP:payout`,
+  ]);
+});
+
 test('a page of effects shows money as text, in the order of the numbers, and null where the body is no transfer', async () => {
   await insertEffects(db, key, 3);
   await insertEffect(db, { key, subject: 'm-4', body: 'not json' });
