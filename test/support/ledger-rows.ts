@@ -78,8 +78,11 @@ export async function fates(tx: Tx): Promise<string[]> {
   return rows.map((row) => row.fate);
 }
 
-/** A registry with the test job alone; `onSettle` runs in the recording transaction before anything is posted. */
-export function testRegistry(onSettle: (numbers: readonly string[]) => void = () => undefined): Registry {
+/** What a test does in the middle of a recording transaction, before anything is posted. */
+export type OnSettle = (numbers: readonly string[], tx: Tx) => void | Promise<void>;
+
+/** A registry with the test job alone. */
+export function testRegistry(onSettle: OnSettle = () => undefined): Registry {
   const unasked = (): never => {
     throw new Error('a relay asks a job for settleEffects only');
   };
@@ -96,9 +99,10 @@ export function testRegistry(onSettle: (numbers: readonly string[]) => void = ()
     close: unasked,
     ledgerGaps: unasked,
     async settleEffects(tx, effects) {
-      onSettle(effects.map((effect) => effect.number));
+      const numbers = effects.map((effect) => effect.number);
+      await onSettle(numbers, tx);
       await tx.query('insert into public.fate (number, state) select * from unnest($1::text[], $2::text[])', [
-        effects.map((effect) => effect.number),
+        numbers,
         effects.map((effect) => effect.state),
       ]);
     },

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { OnceperError } from '../../kernel/error.ts';
 import { type Bank, createBank } from './bank.ts';
@@ -54,6 +55,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const { tornBytes } = readJournal(options.journal, (entry) => remember(bank, tally, entry));
   const journal = await openJournal(options.journal);
   const stopping = new AbortController();
+  // One listener for each slow answer; node takes more than ten for a leak and warns.
+  setMaxListeners(0, stopping.signal);
   const counter: Counter = {
     bank,
     teller: createTeller(bank, journal, tally, stopping.signal),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FoundTransfer, Transfer } from '../port.ts';
 import { parseTransfer } from '../transfer.ts';
@@ -114,7 +114,7 @@ async function actWhenFree(desk: Desk, asked: Asked): Promise<Reply> {
 }
 
 async function act(desk: Desk, { number, body, transfer, mode, settings }: Asked): Promise<Reply> {
-  const bodyHash = createHash('sha256').update(body).digest('hex');
+  const bodyHash = hash('sha256', body);
   const remembered = desk.bank.recall(number, Date.now(), settings.forgetAfterMs);
   if (remembered !== null && remembered.bodyHash !== bodyHash) return refuse(desk, number, 422, 'key_reused');
   if (remembered !== null) {

@@ -1,0 +1,78 @@
+import type { Gateway } from '../gateway/port.ts';
+import type { Registry } from '../jobs/registry.ts';
+import {
+  type BackOff,
+  checkTerms,
+  DELIVERY_DEFAULTS,
+  type DeliveryBudget,
+  type DeliveryTerms,
+} from '../kernel/delivery.ts';
+import type { Database } from '../store/database.ts';
+import type { RelayEvent } from './events.ts';
+
+/** What a relay works with. A pool of two connections suffices: none is held while the counterparty is asked. */
+export interface RelayServices {
+  readonly db: Database;
+  readonly jobs: Registry;
+  readonly gateway: Gateway;
+}
+
+/** Everything is optional; milliseconds. */
+export interface RelayOptions {
+  /** Effects of one take. Small takes cost a commit each; large ones wait longer in hand, and return by look-up after a kill. */
+  readonly batch?: number;
+  /** Calls in flight. More than the gateway's connections would only queue inside their time-out. */
+  readonly concurrency?: number;
+  /** How long a taken effect is ours. Also how long a killed relay's effects wait for the next one. */
+  readonly leaseMs?: number;
+  readonly budget?: Partial<DeliveryBudget>;
+  readonly backOff?: Partial<BackOff>;
+  /** How long recorded answers are kept while the database is away; afterwards look-ups find them again. */
+  readonly recordPatienceMs?: number;
+  readonly random?: () => number;
+  readonly onEvent?: (event: RelayEvent) => void;
+}
+
+/** Options with nothing left open. */
+export interface RelayPlan {
+  readonly batch: number;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  /** What must be left of a lease for a call to begin: the call's own time-out, and time to record its answer. */
+  readonly callMs: number;
+  readonly recordPatienceMs: number;
+  readonly terms: DeliveryTerms;
+  readonly random: () => number;
+  readonly emit: (event: RelayEvent) => void;
+}
+
+const RECORD_MARGIN_MS = 2_000;
+
+/** A lease that is no longer than a call would have every effect given back before it begins. */
+const MIN_WAIT_MS = 1_000;
+
+/**
+ * Fills in the defaults from the counterparty's properties: a lease of two calls lets an effect wait for a whole slow one
+ * before its own begins.
+ * @throws OnceperError `gateway_terms` when the counterparty's promises leave no moment for a safe re-send.
+ */
+export function planRelay(services: RelayServices, options: RelayOptions): RelayPlan {
+  const { properties } = services.gateway;
+  const terms: DeliveryTerms = {
+    ...properties,
+    budget: { ...DELIVERY_DEFAULTS.budget, ...options.budget },
+    backOff: { ...DELIVERY_DEFAULTS.backOff, ...options.backOff },
+  };
+  checkTerms(terms);
+  const callMs = properties.timeoutMs + RECORD_MARGIN_MS;
+  return {
+    batch: options.batch ?? 200,
+    concurrency: options.concurrency ?? 32,
+    leaseMs: Math.max(options.leaseMs ?? 2 * callMs, callMs + MIN_WAIT_MS),
+    callMs,
+    recordPatienceMs: options.recordPatienceMs ?? 60_000,
+    terms,
+    random: options.random ?? Math.random,
+    emit: options.onEvent ?? (() => undefined),
+  };
+}

@@ -1,0 +1,67 @@
+import { setMaxListeners } from 'node:events';
+import type { TakenEffect } from '../store/outbox-take.ts';
+import { createBell } from './bell.ts';
+import { createGiveBack } from './give-back.ts';
+import { perform } from './perform.ts';
+import type { RelayPlan, RelayServices } from './plan.ts';
+import { createRecorder, reportLost } from './recorder.ts';
+
+/** The effects in hand: performed with bounded concurrency, recorded as answers arrive. */
+export interface Pump {
+  /** Adds effects whose lease ends at `until` on the process's steady clock; a stopped pump gives them back. */
+  offer(effects: readonly TakenEffect[], until: number): void;
+  /** Resolves when so little waits that another take pays, and when the pump is stopped. */
+  roomy(): Promise<void>;
+  /** Resolves when nothing is in hand: performed, recorded, or given back. */
+  empty(): Promise<void>;
+  /** Begins nothing more: what has not begun is given back. */
+  stop(): void;
+  inHand(): number;
+}
+
+/** Starts a pump; `signal` aborts the calls in flight, for the end of a drain's grace. */
+export function createPump(services: RelayServices, plan: RelayPlan, signal: AbortSignal): Pump {
+  // One listener for each call in flight; node takes more than ten for a leak and warns.
+  setMaxListeners(0, signal);
+  const bell = createBell();
+  const recorder = createRecorder(services, plan, signal, () => bell.ring());
+  const giveBack = createGiveBack(services, plan, bell);
+  const queue: { readonly effect: TakenEffect; readonly until: number }[] = [];
+  let inFlight = 0;
+  let isStopped = false;
+
+  async function runner(): Promise<void> {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const { effect } = next;
+      const performed = await perform(services, plan, effect, next.until, signal);
+      if (performed.kind === 'outcome') recorder.add({ effect, outcome: performed.outcome });
+      else if (performed.kind === 'not_begun') giveBack.add([effect]);
+      else if (performed.kind === 'lost') await reportLost(services, plan, [effect]);
+      bell.ring();
+    }
+    inFlight -= 1;
+    bell.ring();
+  }
+
+  return {
+    offer(effects, until) {
+      if (isStopped) return giveBack.add(effects);
+      queue.push(...effects.map((effect) => ({ effect, until })));
+      while (inFlight < plan.concurrency && queue.length > 0) {
+        inFlight += 1;
+        void runner();
+      }
+    },
+    roomy: () => bell.when(() => isStopped || (queue.length < plan.concurrency && recorder.backlog() < 4 * plan.batch)),
+    async empty() {
+      await bell.when(() => queue.length === 0 && inFlight === 0 && giveBack.isDone());
+      await recorder.settled();
+    },
+    stop() {
+      isStopped = true;
+      giveBack.add(queue.splice(0).map(({ effect }) => effect));
+      bell.ring();
+    },
+    inHand: () => queue.length + inFlight + recorder.backlog(),
+  };
+}

@@ -1,0 +1,214 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf } from '../kernel/error.ts';
+import { transaction } from '../store/database.ts';
+import { effectStandings } from '../store/outbox-read.ts';
+import { type EffectOutcome, type FinalEffect, recordOutcomes } from '../store/outbox-record.ts';
+import type { TakenEffect } from '../store/outbox-take.ts';
+import { faultEvent } from './events.ts';
+import type { RelayPlan, RelayServices } from './plan.ts';
+
+/** An outcome and the effect that it is of. */
+export interface Recordable {
+  readonly effect: TakenEffect;
+  readonly outcome: EffectOutcome;
+}
+
+/** Writes outcomes down in batches, one transaction at a time, as answers arrive. */
+export interface Recorder {
+  add(recordable: Recordable): void;
+  /** Outcomes that are not written down yet. */
+  backlog(): number;
+  /** Writes at once whatever waits; resolves when nothing does any more. Never rejects. */
+  settled(): Promise<void>;
+}
+
+/** Answers that arrive within this time share a transaction; as long, a kill turns them into look-ups. */
+const LINGER_MS = 15;
+const MAX_BATCH = 500;
+const RETRY_MS = { first: 50, cap: 1_000 };
+
+/** Faults that pass by themselves: the transaction is rolled back or unknown, and recording again is safe by its fence. */
+const PASSING = new Set([
+  'connection_lost',
+  'database_unreachable',
+  'database_full',
+  'database_read_only',
+  'commit_unknown',
+  'lock_timeout',
+  'statement_timeout',
+  'transaction_timeout',
+  'deadlock',
+  'serialization',
+]);
+
+/** Starts a recorder; `signal` ends its patience with a database that is away, `onWritten` is called after each batch. */
+export function createRecorder(
+  services: RelayServices,
+  plan: RelayPlan,
+  signal: AbortSignal,
+  onWritten: () => void,
+): Recorder {
+  const waiting: Recordable[] = [];
+  let writing = 0;
+  let running: Promise<void> | null = null;
+  let hurry: () => void = () => undefined;
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      if (waiting.length < MAX_BATCH) await lingered((wake) => (hurry = wake));
+      const batch = waiting.splice(0, MAX_BATCH);
+      writing = batch.length;
+      await recordPatiently(services, plan, batch, signal);
+      writing = 0;
+      onWritten();
+    }
+    running = null;
+  }
+
+  return {
+    add(recordable) {
+      waiting.push(recordable);
+      if (waiting.length >= MAX_BATCH) hurry();
+      running ??= run();
+    },
+    backlog: () => waiting.length + writing,
+    async settled() {
+      while (running !== null) {
+        hurry();
+        await running;
+      }
+    },
+  };
+}
+
+function lingered(onWake: (wake: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LINGER_MS);
+    onWake(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/**
+ * Records a batch through passing faults, until the patience ends. Any other fault belongs to one row of the batch, so the
+ * batch is halved until that row stands alone: one subject's failure never stops the others.
+ */
+async function recordPatiently(
+  services: RelayServices,
+  plan: RelayPlan,
+  batch: readonly Recordable[],
+  signal: AbortSignal,
+): Promise<void> {
+  const until = performance.now() + plan.recordPatienceMs;
+  for (let wait = RETRY_MS.first; ; wait = Math.min(RETRY_MS.cap, wait * 2)) {
+    try {
+      await record(services, plan, batch);
+      return;
+    } catch (error) {
+      if (!PASSING.has(codeOf(error) ?? '')) return recordApart(services, plan, batch, signal, error);
+      plan.emit(faultEvent('record', error));
+      if (signal.aborted || performance.now() + wait > until) {
+        plan.emit({ kind: 'unrecorded', count: batch.length, code: codeOf(error) ?? 'unexpected' });
+        return;
+      }
+    }
+    await delay(wait);
+  }
+}
+
+async function recordApart(
+  services: RelayServices,
+  plan: RelayPlan,
+  batch: readonly Recordable[],
+  signal: AbortSignal,
+  error: unknown,
+): Promise<void> {
+  const [only] = batch;
+  if (batch.length > 1) {
+    const half = batch.length >> 1;
+    await recordPatiently(services, plan, batch.slice(0, half), signal);
+    await recordPatiently(services, plan, batch.slice(half), signal);
+  } else if (only !== undefined) await recordFailed(services, plan, only, signal, error);
+}
+
+/**
+ * The job could not post this one. The answer is not lost: when the lease ends, a look-up finds it and the posting is tried
+ * again, until the look-ups' budget puts it before a person.
+ */
+async function recordFailed(
+  services: RelayServices,
+  plan: RelayPlan,
+  { effect, outcome }: Recordable,
+  signal: AbortSignal,
+  error: unknown,
+): Promise<void> {
+  const { number, job, key } = effect;
+  const { fence, verdict } = outcome;
+  const fault = faultEvent('record', error);
+  const message = fault.kind === 'fault' ? fault.message : '';
+  plan.emit({ kind: 'record_failed', number, job, key, fence, code: codeOf(error) ?? 'unexpected', message });
+  const isHopeless = effect.lookUps >= plan.terms.budget.lookUps && verdict.state !== 'needs_attention';
+  if (!isHopeless) return;
+  const attention = { ...verdict, state: 'needs_attention' as const, delayMs: 0, code: 'record_failed' };
+  await recordPatiently(services, plan, [{ effect, outcome: { ...outcome, verdict: attention } }], signal);
+}
+
+async function record(services: RelayServices, plan: RelayPlan, batch: readonly Recordable[]): Promise<void> {
+  const byNumber = new Map(batch.map(({ effect }) => [effect.number, effect]));
+  const won = await transaction(
+    services.db,
+    { label: 'record', statementTimeout: 10_000, lockTimeout: 5_000, idleInTransactionTimeout: 5_000 },
+    (tx) =>
+      recordOutcomes(
+        tx,
+        batch.map(({ outcome }) => outcome),
+        async (inner, effects) => {
+          for (const [job, own] of byJob(effects, byNumber)) await services.jobs.get(job).settleEffects(inner, own);
+        },
+      ),
+  );
+  for (const { effect, outcome } of batch) {
+    if (!won.has(effect.number)) continue;
+    const { number, job, key } = effect;
+    const { state, code } = outcome.verdict;
+    plan.emit({ kind: 'recorded', number, job, key, fence: outcome.fence, state, code });
+  }
+  const lost = batch.filter(({ effect }) => !won.has(effect.number)).map(({ effect }) => effect);
+  if (lost.length > 0) await reportLost(services, plan, lost);
+}
+
+function byJob(
+  effects: readonly FinalEffect[],
+  byNumber: ReadonlyMap<string, TakenEffect>,
+): ReadonlyMap<string, FinalEffect[]> {
+  const grouped = new Map<string, FinalEffect[]>();
+  for (const effect of effects) {
+    const job = byNumber.get(effect.number)?.job ?? '';
+    const own = grouped.get(job);
+    if (own === undefined) grouped.set(job, [effect]);
+    else own.push(effect);
+  }
+  return grouped;
+}
+
+/** Effects that another relay or a webhook has taken over: read again, so that the log says what became of them. */
+export async function reportLost(
+  services: RelayServices,
+  plan: RelayPlan,
+  effects: readonly TakenEffect[],
+): Promise<void> {
+  try {
+    const standings = await effectStandings(
+      services.db,
+      effects.map((effect) => effect.number),
+    );
+    const states = new Map(standings.map((standing) => [standing.number, standing.state]));
+    for (const { number, job, key, fence } of effects) {
+      plan.emit({ kind: 'lost', number, job, key, fence, state: states.get(number) ?? null });
+    }
+  } catch (error) {
+    plan.emit(faultEvent('reread', error));
+  }
+}

@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { transaction } from '../store/database.ts';
+import { clearDelivering, keysWithoutWork } from '../store/outbox-clear.ts';
+import { takeDueEffects } from '../store/outbox-take.ts';
+import { count, faultEvent, noCounts, type RelayCounts } from './events.ts';
+import { planRelay, type RelayOptions, type RelayPlan, type RelayServices } from './plan.ts';
+import { createPump, type Pump } from './pump.ts';
+
+const TAKE = { label: 'take', statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTimeout: 5_000 };
+const CLEAR = { label: 'clear', statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTimeout: 5_000 };
+
+/** An idle relay asks four times a second at first and once a second in the end: a poll without work costs 1 ms. */
+const POLL_MS = { first: 250, cap: 1_000 };
+
+/** What a drain allows beyond a whole call: recording what came back. */
+const DRAIN_MARGIN_MS = 2_000;
+
+/**
+ * Delivers one batch: takes due effects of delivering actions in one short transaction, performs them outside any, records
+ * what came of them, and clears `delivering` of keys in which nothing is left to do. At most one transfer a number comes of
+ * it, whatever dies when and however many relays run. Returns what it did; a fault of the database is an event, and what it
+ * left undone is due again when its lease ends.
+ * @throws OnceperError `gateway_terms`.
+ */
+export async function relayOnce(services: RelayServices, options: RelayOptions = {}): Promise<RelayCounts> {
+  const { plan, counts } = countedPlan(services, options);
+  const pump = createPump(services, plan, new AbortController().signal);
+  await takeInto(services, plan, pump);
+  await pump.empty();
+  await clearFinished(services, plan);
+  return counts;
+}
+
+/**
+ * Delivers until `signal` aborts; then takes nothing more, gives back what has not begun, finishes the calls in flight
+ * within the gateway's time-out and a margin, records them and returns. A fault of the database is an event and a pause.
+ * @throws OnceperError `gateway_terms`.
+ */
+export async function runRelay(
+  services: RelayServices,
+  options: RelayOptions & { readonly signal: AbortSignal },
+): Promise<RelayCounts> {
+  const { plan, counts } = countedPlan(services, options);
+  const hardStop = new AbortController();
+  const pump = createPump(services, plan, hardStop.signal);
+  const stop = () => {
+    plan.emit({ kind: 'draining', inHand: pump.inHand() });
+    pump.stop();
+  };
+  options.signal.addEventListener('abort', stop, { once: true });
+  if (options.signal.aborted) stop();
+  let poll = POLL_MS.first;
+  while (!options.signal.aborted) {
+    await pump.roomy();
+    if (options.signal.aborted) break;
+    if ((await takeInto(services, plan, pump)) > 0) {
+      poll = POLL_MS.first;
+      continue;
+    }
+    if (pump.inHand() === 0) {
+      await clearFinished(services, plan);
+      plan.emit({ kind: 'idle' });
+    }
+    await pause(poll, options.signal);
+    poll = Math.min(POLL_MS.cap, poll * 2);
+  }
+  await drained(pump, plan, hardStop);
+  return counts;
+}
+
+function countedPlan(services: RelayServices, options: RelayOptions): { plan: RelayPlan; counts: RelayCounts } {
+  const given = planRelay(services, options);
+  const counts = noCounts();
+  const plan: RelayPlan = {
+    ...given,
+    emit(event) {
+      count(counts, event);
+      given.emit(event);
+    },
+  };
+  return { plan, counts };
+}
+
+async function takeInto(services: RelayServices, plan: RelayPlan, pump: Pump): Promise<number> {
+  // Measured from before the take: the lease began no earlier, so by this clock it ends no later.
+  const until = performance.now() + plan.leaseMs;
+  try {
+    const jobs = services.jobs.ids;
+    const effects = await transaction(services.db, TAKE, (tx) =>
+      takeDueEffects(tx, { limit: plan.batch, leaseMs: plan.leaseMs, jobs }),
+    );
+    if (effects.length > 0) plan.emit({ kind: 'taken', count: effects.length });
+    pump.offer(effects, until);
+    return effects.length;
+  } catch (error) {
+    plan.emit(faultEvent('take', error));
+    return 0;
+  }
+}
+
+async function clearFinished(services: RelayServices, plan: RelayPlan): Promise<void> {
+  try {
+    for (const key of await keysWithoutWork(services.db, services.jobs.ids)) {
+      const cleared = await transaction(services.db, CLEAR, (tx) => clearDelivering(tx, key));
+      if (cleared) plan.emit({ kind: 'cleared', key });
+    }
+  } catch (error) {
+    plan.emit(faultEvent('clear', error));
+  }
+}
+
+/** Past the grace the calls in flight are cut: their effects are recorded as unknown, and looked up by the next relay. */
+async function drained(pump: Pump, plan: RelayPlan, hardStop: AbortController): Promise<void> {
+  const timer = setTimeout(() => hardStop.abort(), plan.terms.timeoutMs + DRAIN_MARGIN_MS);
+  await pump.empty();
+  clearTimeout(timer);
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
