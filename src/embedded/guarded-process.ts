@@ -85,10 +85,10 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
   };
 }
 
-/** The last lines that a server wrote, for the message of an error. */
+/** The last lines that a server wrote, as one line for the message of an error. */
 export function lastLines(logFile: string, count: number): string {
   try {
-    return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
+    return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-count).join(' | ');
   } catch {
     return '(nothing was logged)';
   }

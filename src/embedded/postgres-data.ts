@@ -80,9 +80,10 @@ export function initialiseData(
   );
   if (done.status !== 0) {
     rmSync(aside, { recursive: true, force: true });
+    const words = done.error?.message ?? done.stderr.trim().split('\n')[0];
     throw new OnceperError({
       code: 'initdb_failed',
-      message: `PostgreSQL could not make its data directory: ${done.error?.message ?? done.stderr.trim()}`,
+      message: `PostgreSQL could not make its data directory: ${words}`,
       remedy: 'free space or permissions on that folder, or set DATABASE_URL to a server of your own',
       at: data,
     });

@@ -39,7 +39,7 @@ export async function endProcess(
 }
 
 /** Whether the process went within that time. */
-export async function goneWithin(identity: ProcessIdentity, milliseconds: number): Promise<boolean> {
+async function goneWithin(identity: ProcessIdentity, milliseconds: number): Promise<boolean> {
   const until = performance.now() + milliseconds;
   while (isAlive(identity)) {
     if (performance.now() >= until) return false;

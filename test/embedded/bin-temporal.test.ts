@@ -77,11 +77,16 @@ test('a signal reaches the CLI, whose exit code is ours', async () => {
   expect(ran.code).toBe(7);
 });
 
-test('typed in a sub-folder of a project whose servers run, it talks to them without being told where they are', async (context) => {
-  const project = await testProject(context, { databaseUrl: 'postgresql://nobody@127.0.0.1:1/none' });
-  const { servers } = await startHere(context, project);
+test('typed in a sub-folder of a project whose demo or servers run, it talks to them without being told where they are', async (context) => {
+  const project = await testProject(context, { databaseUrl: 'postgresql://nobody@127.0.0.1:1/none', started: 'never' });
   const deep = path.join(project.projectDir, 'deep', 'down');
   mkdirSync(deep, { recursive: true });
+  const demo = await startHere(context, { ...project, projectDir: path.join(project.projectDir, '.onceper', 'demo') });
+  const toDemo = await run(['anything'], { cwd: deep, env: { TEMPORAL_CLI: echo } });
+  expect(toDemo.stdout).toBe(`${demo.servers.temporal?.address}|default|anything\n`);
+  await demo.stop();
+
+  const { servers } = await startHere(context, project);
   const health = await run(['operator', 'cluster', 'health'], { cwd: deep });
   expect(health).toEqual({ code: 0, stdout: 'SERVING\n', stderr: '' });
   const told = await run(['anything'], { cwd: deep, env: { TEMPORAL_CLI: echo } });

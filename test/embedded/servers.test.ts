@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -122,5 +122,18 @@ describe.concurrent('up and down', () => {
     expect(processesOf(it.projectDir)).toEqual([]);
     expect(existsSync(path.join(it.projectDir, '.onceper', 'servers.json'))).toBe(false);
     await startHere(context, { ...it, temporalAddress: inject('temporalAddress') });
+  });
+
+  test('a folder that can’t be made is named, with what to do', async (context) => {
+    const it = await testProject(context, { temporalAddress: inject('temporalAddress') });
+    writeFileSync(path.join(it.projectDir, 'file'), '');
+    const projectDir = path.join(it.projectDir, 'file');
+    for (const start of [up, upDetached]) {
+      await expect(start({ ...it, projectDir })).rejects.toMatchObject({
+        code: 'storage_refused',
+        at: path.join(projectDir, '.onceper'),
+        remedy: 'name a project folder that can be made and written',
+      });
+    }
   });
 });
