@@ -2,7 +2,7 @@ import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
 import { firings } from './firing.ts';
 import { instantOf } from './instant.ts';
-import { type PeriodCalendar, periodBounds } from './period.ts';
+import { type PeriodCalendar, periodBounds, periodClosedBy } from './period.ts';
 import type { Instant } from './sql.ts';
 import { checkZone } from './zone.ts';
 
@@ -32,20 +32,15 @@ export function calendarInstants(calendar: ScheduleCalendar, after: Instant, cou
   checkSchedule(calendar);
   const since = instantOf(after);
   const found: Temporal.Instant[] = [];
-  // A clock put back by up to a day may repeat a date that is already behind, hence two days of margin at both ends.
-  let date = since.toZonedDateTimeISO(calendar.zone).toPlainDate().subtract({ days: 2 });
-  let margin = 2;
-  while (date.year <= lastYear && (found.length < count || margin-- > 0)) {
+  let date = since.toZonedDateTimeISO(calendar.zone).toPlainDate();
+  while (date.year <= lastYear && found.length < count) {
     if (matchesDate(calendar, date)) {
       const fired = firings(date, calendar.hour, calendar.minute, calendar.zone);
       found.push(...fired.filter((at) => Temporal.Instant.compare(at, since) > 0));
     }
     date = date.add({ days: 1 });
   }
-  return found
-    .sort((a, b) => Temporal.Instant.compare(a, b))
-    .slice(0, count)
-    .map((at) => at.toString());
+  return found.slice(0, count).map((at) => at.toString());
 }
 
 /**
@@ -65,17 +60,26 @@ export function isCalendarInstant(calendar: ScheduleCalendar, instant: Instant):
 }
 
 /**
- * The instant at which the schedule closes a period: its first one at or after the period's end.
+ * The nominal time at which the schedule closes a period: its first instant at or after the period's end. periodClosedBy
+ * of it is the period again.
  *
- * @throws OnceperError `malformed_calendar` when the calendar has no such instant (it ends with the year 2100).
+ * @throws OnceperError `no_closing_instant` where that instant closes another period (a schedule that fires less often
+ * than periods end, a period that the clock jumped over) or where the calendar has ended, with the year 2100.
  */
 export function instantClosing(period: string, calendar: PeriodCalendar, schedule: ScheduleCalendar): Instant {
   const { ends } = periodBounds(period, calendar);
   const [closing] = calendarInstants(schedule, instantOf(ends).subtract({ microseconds: 1 }).toString(), 1);
-  if (closing === undefined) {
-    throw malformedCalendar(schedule, `has no instant at or after ${ends}, the end of ${period}`);
-  }
-  return closing;
+  const closed = closing === undefined ? null : periodClosedBy(closing, calendar);
+  if (closing !== undefined && closed === period) return closing;
+  throw new OnceperError({
+    code: 'no_closing_instant',
+    message:
+      closed === null
+        ? `The schedule's calendar ends before the end of ${period}.`
+        : `The schedule has no instant that closes ${period}: the next, ${closing}, closes ${closed}.`,
+    remedy: 'Give the schedule a calendar that fires in every period, and close only periods that hold some time.',
+    at: period,
+  });
 }
 
 function matchesDate(calendar: ScheduleCalendar, date: Temporal.PlainDate): boolean {

@@ -109,7 +109,7 @@ export function formOf(calendar: PeriodCalendar): { readonly form: PeriodForm; r
 
 function isoStart(text: string, form: string, rest: string): Temporal.PlainDateTime | null {
   if (text.length !== form.length || !isoForm.test(text)) return null;
-  return existing(() => Temporal.PlainDateTime.from(`${text}${rest}`, { overflow: 'reject' }));
+  return existing(() => Temporal.PlainDateTime.from(`${text}${rest}`));
 }
 
 function weekStart(text: string): Temporal.PlainDateTime | null {

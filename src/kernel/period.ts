@@ -92,11 +92,15 @@ export function periodOfDate(date: string, calendar: PeriodCalendar): string {
 }
 
 /**
- * The period that a run planned for `nominal` closes: the one before the period that holds the instant, so that every
- * nominal time of October, to its last second, closes September and none closes a period that has not ended.
+ * The period that a run planned for `nominal` closes: the last one that has ended by then, so that every nominal time of
+ * October, to its last second, closes September. An hour or day that the clock jumped over is passed by: no time lies in
+ * it, and if it were closed in its turn, no nominal time could ever close the one before it. The period before a period,
+ * in the same sense, is periodClosedBy of its start.
  */
 export function periodClosedBy(nominal: Instant, calendar: PeriodCalendar): string {
-  return previousPeriod(periodContaining(nominal, calendar), calendar);
+  let period = previousPeriod(periodContaining(nominal, calendar), calendar);
+  while (isJumpedOver(period, calendar)) period = previousPeriod(period, calendar);
+  return period;
 }
 
 /** The periods from `from` to `to`, both included, in order; none when `to` comes before `from`. */
@@ -106,6 +110,11 @@ export function periodsBetween(from: string, to: string, calendar: PeriodCalenda
     periods.push(period);
   }
   return periods;
+}
+
+function isJumpedOver(period: string, calendar: PeriodCalendar): boolean {
+  const { starts, ends } = periodBounds(period, calendar);
+  return starts === ends;
 }
 
 function step(period: string, calendar: PeriodCalendar, direction: 1 | -1): string {
@@ -131,7 +140,7 @@ function startOf(text: string, calendar: PeriodCalendar): Temporal.PlainDateTime
 
 function localMidnight(date: string): Temporal.PlainDateTime {
   try {
-    if (/^\d{4}-\d{2}-\d{2}$/.test(date)) return Temporal.PlainDateTime.from(`${date}T00`, { overflow: 'reject' });
+    if (/^\d{4}-\d{2}-\d{2}$/.test(date)) return Temporal.PlainDateTime.from(`${date}T00`);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
   }

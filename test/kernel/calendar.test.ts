@@ -31,7 +31,7 @@ describe('the instants of a calendar', () => {
       expect({ calendar, from, instants: asked }).toEqual({ calendar, from, instants });
       for (const at of instants) expect([calendar, at, isCalendarInstant(calendar, at)]).toEqual([calendar, at, true]);
     }
-  });
+  }, 30_000);
 
   it('come after the given one, in order, as many as asked for', () => {
     expect(calendarInstants(monthEnd, '2026-09-30T18:00:00Z', 2)).toEqual([
@@ -61,6 +61,15 @@ describe('the instants of a calendar', () => {
     const berlin: ScheduleCalendar = { zone: 'Europe/Berlin', hour: 2, minute: 30 };
     expect(calendarInstants(berlin, '2026-03-28T12:00:00Z', 1)).toEqual(['2026-03-30T00:30:00Z']);
     expect(isCalendarInstant(berlin, '2026-03-29T01:30:00Z')).toBe(false);
+  });
+
+  it('pass by a day that the clock jumps over', () => {
+    const daily: ScheduleCalendar = { zone: 'Pacific/Apia', hour: 0, minute: 30 };
+    expect(calendarInstants(daily, '2011-12-28T12:00:00Z', 3)).toEqual([
+      '2011-12-29T10:30:00Z',
+      '2011-12-30T10:30:00Z',
+      '2011-12-31T10:30:00Z',
+    ]);
   });
 
   it('fire twice at a repeated time west of Greenwich, and east of it the second time', () => {
@@ -111,7 +120,7 @@ describe('an instant', () => {
       }),
       { numRuns: 60 },
     );
-  });
+  }, 30_000);
 });
 
 describe('the instant that closes a period', () => {
@@ -134,8 +143,24 @@ describe('the instant that closes a period', () => {
   });
 
   it('is an error where the calendar has none left', () => {
-    const refused = expect.objectContaining({ code: 'malformed_calendar' });
+    const refused = expect.objectContaining({ code: 'no_closing_instant', at: '2100-12' });
     expect(() => instantClosing('2100-12', month, monthEnd)).toThrow(refused);
+  });
+
+  it('is an error, not another period’s, where the schedule fires too seldom', () => {
+    const yearly: ScheduleCalendar = { ...monthEnd, month: 1 };
+    expect(instantClosing('2026-12', month, yearly)).toBe('2026-12-31T18:00:00Z');
+    const refused = { code: 'no_closing_instant', at: '2026-09', message: expect.stringContaining('closes 2026-12') };
+    expect(() => instantClosing('2026-09', month, yearly)).toThrow(expect.objectContaining(refused));
+  });
+
+  it('exists for every hour and day that holds some time, also before one that is jumped over', () => {
+    const day: PeriodCalendar = { kind: 'day', zone: 'Pacific/Apia' };
+    const daily: ScheduleCalendar = { zone: 'Pacific/Apia', hour: 0, minute: 30 };
+    expect(instantClosing('2011-12-29', day, daily)).toBe('2011-12-30T10:30:00Z');
+    const refused = expect.objectContaining({ code: 'no_closing_instant', at: '2011-12-30' });
+    expect(() => instantClosing('2011-12-30', day, daily)).toThrow(refused);
+    expect(instantClosing('2011-12-31', day, daily)).toBe('2011-12-31T10:30:00Z');
   });
 });
 

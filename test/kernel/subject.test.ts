@@ -11,6 +11,8 @@ it.each([
   ['CAFÉ', 'café'],
   ['Ltd\u00a0&\u2003Co\u0085', 'ltd & co'],
   ['IKEA', 'ikea'],
+  // Composed only in lower case.
+  ['J\u030c', '\u01f0'],
   ['ΟΔΟΣ', 'οδος'],
 ])('writes %j canonically as %j', (name, canonical) => {
   expect(canonicalName(name)).toBe(canonical);
