@@ -75,9 +75,9 @@ export function instantClosing(period: string, calendar: PeriodCalendar, schedul
     code: 'no_closing_instant',
     message:
       closed === null
-        ? `The schedule's calendar ends before the end of ${period}.`
-        : `The schedule has no instant that closes ${period}: the next, ${closing}, closes ${closed}.`,
-    remedy: 'Give the schedule a calendar that fires in every period, and close only periods that hold some time.',
+        ? `the schedule's calendar ends before the end of ${period}`
+        : `the schedule has no instant that closes ${period}: the next, ${closing}, closes ${closed}`,
+    remedy: 'give the schedule a calendar that fires in every period, and close only periods that hold some time',
     at: period,
   });
 }
@@ -107,8 +107,8 @@ function checkField(calendar: ScheduleCalendar, name: string, value: number, lea
 function malformedCalendar(calendar: ScheduleCalendar, reason: string): OnceperError {
   return new OnceperError({
     code: 'malformed_calendar',
-    message: `The schedule's calendar ${reason}.`,
-    remedy: 'Correct the calendar in the rule file, for example {"dayOfMonth":1,"hour":2,"minute":0}.',
+    message: `the schedule's calendar ${reason}`,
+    remedy: 'correct the calendar in the rule file, for example {"dayOfMonth":1,"hour":2,"minute":0}',
     at: calendar.zone,
   });
 }

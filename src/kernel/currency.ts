@@ -28,10 +28,10 @@ export function minorUnits(code: string): number {
   const upper = code.toUpperCase();
   throw new OnceperError({
     code: 'unknown_currency',
-    message: `'${code}' is not a currency that amounts can be kept in.`,
+    message: `'${code}' is not a currency that amounts can be kept in`,
     remedy: digitsOf.has(upper)
-      ? `Write ${upper}: ISO 4217 codes are three capital letters.`
-      : 'Use an ISO 4217 code that has minor units, for example GBP.',
+      ? `write ${upper}: ISO 4217 codes are three capital letters`
+      : 'use an ISO 4217 code that has minor units, for example GBP',
     at: code,
   });
 }

@@ -54,8 +54,8 @@ export function parseEffectNumber(text: string): EffectParts {
 function malformedNumber(text: string, reason: string): OnceperError {
   return new OnceperError({
     code: 'malformed_effect_number',
-    message: `'${text}' is not an effect number: ${reason}.`,
-    remedy: 'Write key:subject:CUR:effect, for example settlement:2026-09:m-1001:GBP:payout.',
+    message: `'${text}' is not an effect number: ${reason}`,
+    remedy: 'write key:subject:CUR:effect, for example settlement:2026-09:m-1001:GBP:payout',
     at: text,
   });
 }

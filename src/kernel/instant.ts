@@ -50,8 +50,8 @@ export function instantPlus(
 function malformedInstant(text: string, cause?: unknown): OnceperError {
   return new OnceperError({
     code: 'malformed_instant',
-    message: `'${text}' is not an instant.`,
-    remedy: 'Write a date and time with its offset from UTC, for example 2026-09-30T18:00:00Z.',
+    message: `'${text}' is not an instant`,
+    remedy: 'write a date and time with its offset from UTC, for example 2026-09-30T18:00:00Z',
     at: text,
     cause,
   });

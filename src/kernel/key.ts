@@ -52,8 +52,8 @@ export function parseKey(text: string): KeyParts {
 function malformedKey(text: string, reason: string): OnceperError {
   return new OnceperError({
     code: 'malformed_key',
-    message: `'${text}' is not a business key: ${reason}.`,
-    remedy: 'Write job:period, for example settlement:2026-09, or settlement:2026-09:adj-1 for an adjustment.',
+    message: `'${text}' is not a business key: ${reason}`,
+    remedy: 'write job:period, for example settlement:2026-09, or settlement:2026-09:adj-1 for an adjustment',
     at: text,
   });
 }

@@ -26,8 +26,8 @@ export function parseAmount(text: string, currency: string): bigint {
   if (/[1-9]/.test(decimals.slice(digits))) {
     throw new OnceperError({
       code: 'too_many_decimals',
-      message: `'${text}' has more decimals than ${currency} has (${digits}).`,
-      remedy: `Round it at its source: ${currency} amounts have ${digits} decimals.`,
+      message: `'${text}' has more decimals than ${currency} has (${digits})`,
+      remedy: `round it at its source: ${currency} amounts have ${digits} decimals`,
       at: text,
     });
   }
@@ -84,8 +84,8 @@ function magnitudeOf(value: bigint): bigint {
 function malformedAmount(text: string, currency: string, reason: string): OnceperError {
   return new OnceperError({
     code: 'malformed_amount',
-    message: `'${text}' ${currency} ${reason}.`,
-    remedy: "Write digits with '.' before the decimals and no grouping, for example 1234.56 or -0.50.",
+    message: `'${text}' ${currency} ${reason}`,
+    remedy: "write digits with '.' before the decimals and no grouping, for example 1234.56 or -0.50",
     at: text,
   });
 }

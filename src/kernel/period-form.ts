@@ -101,8 +101,8 @@ export function formOf(calendar: PeriodCalendar): { readonly form: PeriodForm; r
   }
   throw new OnceperError({
     code: 'malformed_calendar',
-    message: `A calendar of kind ${calendar.kind} needs fiscalStartMonth, 1 to 12; it has ${firstMonth}.`,
-    remedy: 'State the month in which the fiscal year starts, for example 4 for April.',
+    message: `a calendar of kind ${calendar.kind} needs fiscalStartMonth, 1 to 12; it has ${firstMonth}`,
+    remedy: 'state the month in which the fiscal year starts, for example 4 for April',
     at: calendar.zone,
   });
 }

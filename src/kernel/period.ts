@@ -146,8 +146,8 @@ function localMidnight(date: string): Temporal.PlainDateTime {
   }
   throw new OnceperError({
     code: 'malformed_date',
-    message: `'${date}' is not a date.`,
-    remedy: 'Write a date that exists as YYYY-MM-DD, for example 2026-09-30.',
+    message: `'${date}' is not a date`,
+    remedy: 'write a date that exists as YYYY-MM-DD, for example 2026-09-30',
     at: date,
   });
 }
@@ -155,8 +155,8 @@ function localMidnight(date: string): Temporal.PlainDateTime {
 function malformedPeriod(text: string, expected: string): OnceperError {
   return new OnceperError({
     code: 'malformed_period',
-    message: `'${text}' is not a period of this job.`,
-    remedy: `Write ${expected}.`,
+    message: `'${text}' is not a period of this job`,
+    remedy: `write ${expected}`,
     at: text,
   });
 }

@@ -28,8 +28,8 @@ export function statedSubjectId(id: string): string {
   if (!subjectForm.test(id)) {
     throw new OnceperError({
       code: 'malformed_subject',
-      message: `Subject id '${id}' has characters other than a-z, 0-9 and '-'.`,
-      remedy: 'Correct the id at its source; it becomes part of payout numbers and is never altered on the way.',
+      message: `'${id}' is not a subject id: it takes a-z, 0-9 and '-' only`,
+      remedy: 'correct the id at its source; it becomes part of payout numbers and is never altered on the way',
       at: id,
     });
   }
@@ -56,8 +56,8 @@ export function derivedSubjectId(source: string, name: string, sha256: (text: st
 function malformedSubject(source: string, reason: string): OnceperError {
   return new OnceperError({
     code: 'malformed_subject',
-    message: `No subject id can be derived: ${reason}.`,
-    remedy: "Give the row a merchant's name, and the source a name of lower case letters, digits and '-'.",
+    message: `no subject id can be derived: ${reason}`,
+    remedy: "give the row a merchant's name, and the source a name of lower case letters, digits and '-'",
     at: source,
   });
 }

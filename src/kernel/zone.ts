@@ -12,8 +12,8 @@ export function checkZone(zone: string): string {
   if (known === zone) return zone;
   throw new OnceperError({
     code: 'unknown_zone',
-    message: `'${zone}' is not a time zone of the IANA database.`,
-    remedy: known === null ? 'Name a zone such as Asia/Shanghai, Europe/London or UTC.' : `Write '${known}'.`,
+    message: `'${zone}' is not a time zone of the IANA database`,
+    remedy: known === null ? 'name a zone such as Asia/Shanghai, Europe/London or UTC' : `write '${known}'`,
     at: zone,
   });
 }

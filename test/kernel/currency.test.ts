@@ -38,7 +38,7 @@ it.each(['XXX', 'XTS', 'XAU', 'ZZZ', 'GB', 'GBPP', '', '£', ' GBP'])('knows no 
 });
 
 it('hints at capitals where only they are missing', () => {
-  const hint = expect.objectContaining({ code: 'unknown_currency', remedy: expect.stringContaining('Write JPY') });
+  const hint = expect.objectContaining({ code: 'unknown_currency', remedy: expect.stringContaining('write JPY') });
   expect(() => minorUnits('jpy')).toThrow(hint);
   expect(isCurrency('jpy')).toBe(false);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareInstants, localDate, normaliseInstant } from '../../src/kernel/instant.ts';
+import { compareInstants, instantPlus, localDate, normaliseInstant } from '../../src/kernel/instant.ts';
 
 describe('an instant', () => {
   it.each([
@@ -60,6 +60,16 @@ describe('instants', () => {
     expect(compareInstants('2026-09-30T18:00:00.5Z', '2026-09-30T18:00:00Z')).toBe(1);
     expect(compareInstants('2026-10-01T02:00:00+08:00', '2026-09-30T18:00:00Z')).toBe(0);
     expect(compareInstants('2026-09-30T17:59:59Z', '2026-09-30T18:00:00.000001Z')).toBe(-1);
+  });
+});
+
+describe('an instant and a span of time', () => {
+  it.each([
+    ['2026-09-30T18:00:00Z', { hours: 6 }, '2026-10-01T00:00:00Z'],
+    ['2026-12-31T23:59:59.5Z', { minutes: 1, seconds: 1 }, '2027-01-01T00:01:00.5Z'],
+    ['2026-10-01T02:00:00+08:00', { minutes: -10 }, '2026-09-30T17:50:00Z'],
+  ])('%s and %j make %s', (instant, time, sum) => {
+    expect(instantPlus(instant, time)).toBe(sum);
   });
 });
 
