@@ -28,7 +28,7 @@ export function statedSubjectId(id: string): string {
   if (!subjectForm.test(id)) {
     throw new OnceperError({
       code: 'malformed_subject',
-      message: `'${id}' is not a subject id: it takes a-z, 0-9 and '-' only`,
+      message: `subject id '${id}' has characters other than a-z, 0-9 and '-', or none`,
       remedy: 'correct the id at its source; it becomes part of payout numbers and is never altered on the way',
       at: id,
     });
