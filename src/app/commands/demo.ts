@@ -1,4 +1,4 @@
-import { Listr } from 'listr2';
+import { Listr, PRESET_TIMER } from 'listr2';
 import { type Act, type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { OnceperError } from '../../kernel/error.ts';
@@ -67,10 +67,8 @@ async function perform(session: Session, steps: readonly DemoStep[]): Promise<vo
     },
   }));
   const renderer = session.wantsJson ? 'silent' : session.io.isTerminal ? 'default' : 'simple';
-  await new Listr(tasks, { renderer, rendererOptions: { timer: { condition: true, field: seconds } } } as object).run();
+  await new Listr(tasks, { renderer, rendererOptions: { timer: PRESET_TIMER } }).run();
 }
-
-const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
 function report(session: Session, found: DemoFacts): string {
   const attempts = found.attempts.map(

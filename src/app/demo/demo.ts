@@ -17,7 +17,16 @@ import { projectFolder } from '../config.ts';
 import { createJobs } from '../services.ts';
 import { type DemoFacts, factsOf } from './facts.ts';
 import { type DemoMonths, demoMonths, monthsOf } from './months.ts';
-import { backfillMonths, ownRun, scheduleOf, startAgain, type Tell, thirdAttempt, untilDelivered } from './settle.ts';
+import {
+  backfillMonths,
+  ownRun,
+  removeOneOff,
+  scheduleOf,
+  startAgain,
+  type Tell,
+  thirdAttempt,
+  untilDelivered,
+} from './settle.ts';
 import type { Stage } from './stage.ts';
 
 /** A named part of the demo; `tell` may be called as it goes on. */
@@ -95,10 +104,13 @@ function sampleSteps(stage: Stage, registry: Registry, months: () => DemoMonths)
         nominal = await ownRun(stage, registry, months().last, tell);
       },
     },
-    { title: 'the third attempt closes the month', run: () => thirdAttempt(stage, registry, months().last) },
+    { title: 'the third attempt closes the month', run: () => thirdAttempt(stage, months().last) },
     {
       title: 'start the same month again: backfill, trigger, and onceper run twice at once',
-      run: (tell) => startAgain(stage, months().last, nominal, tell),
+      run: async (tell) => {
+        await startAgain(stage, months().last, nominal, tell);
+        await removeOneOff(stage, registry);
+      },
     },
   ];
 }

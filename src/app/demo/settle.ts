@@ -65,9 +65,13 @@ export async function ownRun(stage: Stage, registry: Registry, month: string, te
   }
 }
 
-/** Waits for the third attempt, then takes the one-off instant out of the schedule again. */
-export async function thirdAttempt(stage: Stage, registry: Registry, month: string): Promise<void> {
+/** Waits for the third attempt. */
+export async function thirdAttempt(stage: Stage, month: string): Promise<void> {
   await untilDone(stage, businessKey('settlement', month));
+}
+
+/** Takes the one-off instant out of the schedule again: a backfill knows only the calendar of its moment. */
+export async function removeOneOff(stage: Stage, registry: Registry): Promise<void> {
   await applyJobSchedule(stage.db, stage.client, scheduleOf(stage, registry));
 }
 

@@ -89,10 +89,10 @@ function stageOf(
       stage.gatewayUrl = `http://127.0.0.1:${port}`;
       parts.environment['ONCEPER_GATEWAY_URL'] = stage.gatewayUrl;
       const others = ['worker', 'relay'].map((name) => startChild(name, { environment: parts.environment, logFolder }));
-      for (const other of await Promise.allSettled(others)) {
-        if (other.status === 'rejected') throw other.reason;
-        children.push(other.value);
-      }
+      const started = await Promise.allSettled(others);
+      // Those that did start are kept first: what is thrown next must not leave one of them running.
+      for (const other of started) if (other.status === 'fulfilled') children.push(other.value);
+      for (const other of started) if (other.status === 'rejected') throw other.reason;
     },
     async stop() {
       await Promise.all(children.toReversed().map((child) => child.stop()));
