@@ -67,6 +67,9 @@ async function superviseElsewhere(
     execArgv: extension === '.ts' ? ['--import', import.meta.resolve('tsx')] : [],
   });
   closeSync(log);
+  // Its last message may still be on the way when it has exited; none comes after the channel is closed.
+  const exited = new Promise<number | null>((resolve) => supervisor.once('exit', resolve));
+  const silence = new Promise<void>((resolve) => supervisor.once('disconnect', resolve)).then(() => exited);
   try {
     return await new Promise((resolve, reject) => {
       supervisor.on('message', (message) => {
@@ -76,7 +79,7 @@ async function superviseElsewhere(
         else resolve(report.kind);
       });
       supervisor.once('error', reject);
-      supervisor.once('exit', (code) => reject(endedWithoutAWord(code, logFile)));
+      void silence.then((code) => reject(endedWithoutAWord(code, logFile)));
       // By message, not by argument: a connection string may hold a password, and arguments are seen by everyone.
       supervisor.send(options);
     });

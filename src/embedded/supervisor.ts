@@ -9,9 +9,13 @@ import { up } from './up.ts';
  * to stop or a server ends, which stops the other too.
  */
 
-function tell(report: Report): void {
-  // A starter that was interrupted no longer listens; the servers are wanted all the same.
-  if (process.connected) process.send?.(report);
+/** Resolves when the report is on its way, so that an exit can't overtake it. */
+function tell(report: Report): Promise<void> {
+  return new Promise((resolve) => {
+    // A starter that was interrupted no longer listens; the servers are wanted all the same.
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(report, undefined, undefined, () => resolve());
+  });
 }
 
 function note(sentence: string): void {
@@ -22,8 +26,8 @@ async function supervise(options: SupervisorOptions): Promise<number> {
   const asked = new Promise<'signal'>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
   });
-  const result = await up({ ...options, onProgress: (sentence) => tell({ kind: 'progress', sentence }) });
-  tell({ kind: result.kind });
+  const result = await up({ ...options, onProgress: (sentence) => void tell({ kind: 'progress', sentence }) });
+  await tell({ kind: result.kind });
   if (result.kind === 'already_running') return 0;
   note(
     `supervising pid ${result.servers.postgres?.pid ?? '-'} (PostgreSQL), ${result.servers.temporal?.pid ?? '-'} (Temporal)`,
@@ -50,7 +54,7 @@ async function main(options: SupervisorOptions): Promise<void> {
   } catch (error) {
     note(error instanceof Error ? (error.stack ?? error.message) : String(error));
     const fault = error instanceof OnceperError ? error : unexpected(error);
-    tell({ kind: 'failed', code: fault.code, message: fault.message, remedy: fault.remedy, at: fault.at });
+    await tell({ kind: 'failed', code: fault.code, message: fault.message, remedy: fault.remedy, at: fault.at });
     process.exitCode = 1;
   }
   if (process.connected) process.disconnect();
