@@ -140,6 +140,22 @@ describe('an unknown outcome', () => {
     expect(bank.executed()).toEqual(once([kept]));
   });
 
+  test('that another relay took over during the look-up is not sent again by this one', async () => {
+    const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
+    const { services } = await against({ numbers: { [number]: ['drop_before', 'ok'] } });
+    await relayOnce(services, FAST);
+    await age(ledger, key, 0);
+    const gateway: Gateway = {
+      ...services.gateway,
+      async lookUp(asked, signal) {
+        await ledger.db.query('update onceper.outbox set fence = fence + 1 where number = $1', [asked]);
+        return services.gateway.lookUp(asked, signal);
+      },
+    };
+    expect(await relayOnce({ ...services, gateway }, FAST)).toMatchObject({ looked_up: 1, sent: 0, lost: 1 });
+    expect(bank.executed()).toEqual(once([]));
+  });
+
   test('is not resolved by a look-up that fails', async () => {
     const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
     const { services } = await against({ numbers: { [number]: ['drop_after'] }, lookUpErrors: 100 });

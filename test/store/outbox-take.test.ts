@@ -101,6 +101,18 @@ describe('a re-send', () => {
     expect(rows).toEqual([{ fence: effect.fence, step: 'look_up', outcome: 'not_found' }]);
   });
 
+  test('does not make the first send younger: the key window counts from it', async () => {
+    const effect = await unknownEffect();
+    const firstSent = () => db.query(`select first_sent_at from onceper.outbox where number = $1`, [effect.number]);
+    const before = await firstSent();
+    await beginResend(db, effect, asked);
+    expect((await firstSent()).rows).toEqual(before.rows);
+    await db.query(`update onceper.outbox set state = 'pending' where number = $1`, [effect.number]);
+    await endLeases();
+    await take();
+    expect((await firstSent()).rows).toEqual(before.rows);
+  });
+
   test('is refused once the key window has passed by the clock of the database', async () => {
     const effect = await unknownEffect();
     await db.query(`update onceper.outbox set first_sent_at = clock_timestamp() - interval '61 s' where number = $1`, [
