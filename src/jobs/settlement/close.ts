@@ -7,7 +7,7 @@ import { readPeriod } from './period-row.ts';
 import { type LineTotals, parseSliceResult, type SliceResult } from './slice-result.ts';
 
 /** Totals of one currency in a settlement document, minor units as text. */
-export type DocumentTotals = Omit<LineTotals, 'transactions'>;
+type DocumentTotals = Omit<LineTotals, 'transactions'>;
 
 /** What every duplicate of the key is answered with. */
 export interface SettlementResult {

@@ -20,7 +20,7 @@ const parametersShape = z.strictObject({
 });
 
 /** What one currency costs and the least that is paid out in it, in minor units. */
-export interface CurrencyRule {
+interface CurrencyRule {
   readonly currency: string;
   readonly basisPoints: bigint;
   readonly fixed: bigint;

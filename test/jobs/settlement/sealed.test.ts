@@ -1,7 +1,7 @@
-import type pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { connect, transaction } from '../../../src/store/database.ts';
 import { waitFor } from '../../support/wait.ts';
+import { atCommitOfRows } from './at-commit.ts';
 import { csv, linesOf, placesOf } from './rows.ts';
 import { Bench, contextOf, ruleWith } from './settling.ts';
 
@@ -116,7 +116,12 @@ describe('a seal that commits while an import is under way', () => {
     const gate = signal();
     const reached = signal();
     const importing = bench.importText(csv('m-1 2026-03-01 1.00 GBP'), {
-      connect: async () => beforeSecondCommit(await connect(bench.db), reached.give, gate.given),
+      connect: async () =>
+        atCommitOfRows(await connect(bench.db), async (commit) => {
+          reached.give();
+          await gate.given;
+          return commit();
+        }),
     });
     await reached.given;
     const claiming = bench.claim(march);
@@ -179,25 +184,4 @@ async function isSomebodyWaiting(): Promise<boolean> {
     ),
   );
   return rows[0]?.waiting ?? false;
-}
-
-/** The client, stopped before the commit of its second transaction, in which the rows are. */
-function beforeSecondCommit(client: pg.PoolClient, reached: () => void, gate: Promise<void>): pg.PoolClient {
-  let commits = 0;
-  const held = async () => {
-    reached();
-    await gate;
-    return client.query('commit');
-  };
-  return new Proxy(client, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      return (...values: unknown[]): unknown => {
-        if (name === 'query' && values[0] === 'commit') commits += 1;
-        const isHeld = name === 'query' && values[0] === 'commit' && commits === 2;
-        return isHeld ? held() : Reflect.apply(value, target, values);
-      };
-    },
-  });
 }

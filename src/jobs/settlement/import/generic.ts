@@ -26,7 +26,7 @@ function readRow(field: Field, context: RowContext): StagedRow {
   return {
     id,
     merchant,
-    name: field('name'),
+    name: field('name') || null,
     canonicalName: null,
     currency,
     amount: parseAmount(field('amount') ?? '', currency),

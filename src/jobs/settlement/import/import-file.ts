@@ -13,7 +13,7 @@ import { Refusals } from './refusals.ts';
 import { sourceNamed } from './source.ts';
 import type { RowContext } from './source-format.ts';
 import { type StagedFile, stageFile } from './stage-file.ts';
-import { conflictingRows, insertTransactions, lockSource, nextImportId } from './transactions.ts';
+import { conflictingRows, insertTransactions, lockSource, mapDays, nextImportId } from './transactions.ts';
 
 /**
  * Imports a file of transactions: all of its rows in one transaction, or none and the list of rows that refuse it. It is
@@ -69,6 +69,7 @@ async function storeRows(tx: Tx, request: ImportRequest, file: StagedFile, refus
   await storeMerchants(tx, source);
   refusals.addFound(await collidingMerchants(tx));
   const earliestOpen = await earliestOpenPeriod(tx, request.file);
+  await mapDays(tx);
   const added = await insertTransactions(tx, { source, identity: file.identity, importId });
   if (file.identity === 'stated' && added < file.staged) {
     refusals.addFound(await conflictingRows(tx, { source, importId }));

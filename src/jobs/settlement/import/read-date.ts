@@ -4,7 +4,7 @@ import { type PeriodCalendar, periodBounds, periodOfDate } from '../../../kernel
 import type { Instant } from '../../../kernel/sql.ts';
 
 /** When a transaction occurred: always a local date; the instant too where the source knows it. */
-export interface Occurred {
+interface Occurred {
   readonly on: string;
   readonly at: Instant | null;
 }

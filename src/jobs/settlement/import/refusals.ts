@@ -5,7 +5,7 @@ export interface Refusal {
 }
 
 /** A file of ten million wrong rows must not fill the memory; people mend a format after the first few. */
-const keptAtMost = 10_000;
+export const refusalsKept = 10_000;
 
 /** Collects the refusals of a file: the first 10,000 in full, of the others the number. */
 export class Refusals {
@@ -18,7 +18,7 @@ export class Refusals {
 
   add(line: number, reason: string): void {
     this.#total += 1;
-    if (this.#kept.length < keptAtMost) this.#kept.push({ line, reason });
+    if (this.#kept.length < refusalsKept) this.#kept.push({ line, reason });
   }
 
   /** Adds refusals that a query found: those it returned, and how many there are of them in all. */
@@ -32,5 +32,3 @@ export class Refusals {
     return this.#kept.toSorted((a, b) => a.line - b.line);
   }
 }
-
-export { keptAtMost as refusalsKept };

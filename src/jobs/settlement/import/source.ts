@@ -5,9 +5,6 @@ import type { Source } from './source-format.ts';
 
 const sources: readonly Source[] = [generic, birminghamCards];
 
-/** The names of the sources that import knows. */
-export const sourceNames: readonly string[] = sources.map((source) => source.name);
-
 /** The declared format of a source; throws OnceperError `unknown_source`. */
 export function sourceNamed(name: string): Source {
   const source = sources.find((candidate) => candidate.name === name);
@@ -15,7 +12,7 @@ export function sourceNamed(name: string): Source {
   throw new OnceperError({
     code: 'unknown_source',
     message: `no source is called ${name}`,
-    remedy: `name one of: ${sourceNames.join(', ')}`,
+    remedy: `name one of: ${sources.map((known) => known.name).join(', ')}`,
     at: name,
   });
 }

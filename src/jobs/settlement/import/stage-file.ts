@@ -59,7 +59,7 @@ async function readRows(
 ): Promise<void> {
   const records = new Records((fields, line) => to.reader.take(fields, line));
   try {
-    for await (const block of wholeLines(chunks)) {
+    for await (const block of wholeLines(chunks, ({ line, reason }) => to.refusals.add(line, reason))) {
       await records.feed(block);
       await to.staging.flush();
     }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { codeOf } from '../../../kernel/error.ts';
 import { isGzFault } from './file-bytes.ts';
 import { FileFault } from './file-fault.ts';
+import type { Refusal } from './refusals.ts';
 
 const lineFeed = 0x0a;
 
@@ -10,10 +11,13 @@ export const longestRowBytes = 64 * 1024;
 
 /**
  * Cuts the bytes of a file into blocks of whole lines and lets nothing pass that is not UTF-8 text: a wrong encoding is
- * named by its line instead of becoming a merchant's name. Throws FileFault; so does a last line without its line end,
- * because that is what a file cut in the middle of a row looks like.
+ * named by its line instead of becoming a merchant's name. Throws FileFault. A last line without its line end, which is what
+ * a file cut in the middle of a row looks like, is told to `cut` and passed on, so that its own faults are named as well.
  */
-export async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* wholeLines(
+  chunks: AsyncIterable<Buffer>,
+  cut: (refusal: Refusal) => void,
+): AsyncGenerator<Buffer> {
   let line = 1;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of namingTheLine(chunks, () => line)) {
@@ -31,7 +35,8 @@ export async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator
   }
   if (rest.length === 0) return;
   checkText(rest, line);
-  throw new FileFault(line, 'the last line has no line end: the file may be cut; if it is whole, end its last line');
+  cut({ line, reason: 'the last line has no line end: the file may be cut; if it is whole, end its last line' });
+  yield rest;
 }
 
 /** A gz that is cut or damaged ends with zlib's error: it becomes a fault of the file, at the line reached. */

@@ -244,11 +244,17 @@ describe('a refused file', () => {
     ['is a gz that was cut', packed.subarray(0, -9), null, /gz file is cut or damaged/],
   ])('%s, which is said with a line', async (_case, content, line, reason) => {
     const result = await bench.importText(content);
-    const [refusal] = result.refused;
     expect(result).toMatchObject({ kind: 'refused', added: 0 });
-    expect(refusal?.reason).toMatch(reason);
-    expect(refusal?.line).toEqual(line ?? expect.any(Number));
+    expect(result.refused).toContainEqual({ line: line ?? expect.any(Number), reason: expect.stringMatching(reason) });
     expect(await stored()).toBe(0);
+  });
+
+  it('says what is wrong with a last row beside its missing line end', async () => {
+    const result = await bench.importText(`${good}t3,m-1,2026-03-01,0.5,JPY`);
+    expect(result.refused.map(({ line, reason }) => `${line} ${reason}`)).toEqual([
+      expect.stringMatching(/^4 the last line has no line end/),
+      expect.stringMatching(/^4 .*more decimals than JPY/),
+    ]);
   });
 
   it('leaves no trace: the connection is usable and the next import of the mended file is whole', async () => {
