@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
 import { z } from 'zod';
+import { projectFolder } from '../embedded/project-folder.ts';
 import { runningServers } from '../embedded/server-state.ts';
 import { OnceperError } from '../kernel/error.ts';
 
@@ -78,7 +78,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     databaseUrl: set(environment['DATABASE_URL']),
     temporalAddress: set(environment['TEMPORAL_ADDRESS']),
   };
-  const profile = loadClientConnectConfig({ overrideEnvVars: { ...environment } });
+  const profile = temporalProfile(environment);
   const address = profile.connectionOptions.address ?? running?.temporal?.address ?? '127.0.0.1:7233';
   return {
     home,
@@ -145,6 +145,21 @@ function parseVariables(environment: Environment): z.infer<typeof variables> {
   throw bad(name, `${name}: ${issue?.message ?? 'not usable'}`, `mend or unset ${name}`);
 }
 
+/** Temporal's own variables and profiles; a profile that is not there or a file that is no TOML is ours to report. */
+function temporalProfile(environment: Environment): ClientConnectConfig {
+  try {
+    return loadClientConnectConfig({ overrideEnvVars: { ...environment } });
+  } catch (error) {
+    const [why = ''] = String(error instanceof Error ? error.message : error).split('\n');
+    const at = environment['TEMPORAL_PROFILE'] ? 'TEMPORAL_PROFILE' : 'TEMPORAL_CONFIG_FILE';
+    throw bad(
+      at,
+      `Temporal's own configuration can't be read: ${why}`,
+      `mend or unset ${at}, or mend the file it names`,
+    );
+  }
+}
+
 function checkedDatabaseUrl(url: string | null): string | null {
   if (url === null || /^postgres(ql)?:\/\/./.test(url)) return url;
   throw bad('DATABASE_URL', 'DATABASE_URL is no PostgreSQL address', 'write it as postgres://user@host:5432/database');
@@ -168,11 +183,4 @@ function set(value: string | undefined): string | null {
 /** Where a demo keeps its own servers, apart from those of `up`. */
 export function demoFolder(home: string): string {
   return join(home, '.onceper', 'demo');
-}
-
-/** The folder of package.json above this file: the checkout, or the installed package. */
-export function projectFolder(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) folder = dirname(folder);
-  return folder;
 }

@@ -59,6 +59,14 @@ export function temporalFault(thrown: unknown, config: Config): unknown {
   return thrown;
 }
 
+/** An error of the database with the place that was tried, user and password left out. */
+export function databaseFault(thrown: unknown, config: Config): unknown {
+  if (!(thrown instanceof OnceperError) || thrown.code !== 'database_unreachable' || thrown.at !== null) return thrown;
+  const { code, message, remedy } = thrown;
+  const { host, pathname } = new URL(config.databaseUrl ?? 'postgres://-');
+  return new OnceperError({ code, message, remedy, at: `${host}${pathname}`, cause: thrown });
+}
+
 /** One line for a person: `code: message (at) — remedy`. */
 export function faultLine(fault: OnceperError): string {
   const at = fault.at === null ? '' : ` (${fault.at})`;

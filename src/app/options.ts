@@ -32,19 +32,25 @@ export function readTextFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new OnceperError({
-      code: 'file_unreadable',
-      message: `the file can't be read: ${REASONS[why] ?? why}`,
-      remedy: 'give the path of a file that this user may read',
-      at: file,
-      cause: error,
-    });
+    throw fileFault(error, file);
   }
 }
 
+/** What a file system refused, as OnceperError `file_unreadable`; any other error passes through. */
+export function fileFault(error: unknown, file: string): unknown {
+  if (error instanceof OnceperError || !(error instanceof Error) || !('code' in error)) return error;
+  const code = String(error.code);
+  return new OnceperError({
+    code: 'file_unreadable',
+    message: `the file can't be used: ${REASONS[code] ?? code}`,
+    remedy: 'give the path of a file that this user may use',
+    at: file,
+    cause: error,
+  });
+}
+
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
+  ENOENT: 'it or its folder does not exist',
   EACCES: 'no permission',
   EISDIR: 'it is a folder',
 };

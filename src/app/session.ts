@@ -3,7 +3,7 @@ import picocolors from 'picocolors';
 import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
 import { type Config, loadConfig } from './config.ts';
-import { temporalFault } from './fault.ts';
+import { databaseFault, temporalFault } from './fault.ts';
 import type { Io } from './io.ts';
 import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
 
@@ -54,6 +54,8 @@ async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T
   const db = createDatabase(config, createProcessLog(config, 'command'), { name: 'onceper command', max: 4 });
   try {
     return await work(db);
+  } catch (error) {
+    throw databaseFault(error, config);
   } finally {
     await db.close();
   }

@@ -1,10 +1,15 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Instant } from '../kernel/sql.ts';
 
-/** An instant for people: the job's own clock, then UTC, to the second. `2026-10-01 02:00:03 Asia/Shanghai (2026-09-30T18:00:03Z)`. */
+/** An instant for people: the job's own clock, then UTC, to the second. `2026-10-01 02:00:03 (2026-09-30T18:00:03Z)`. */
 export function bothClocks(instant: Instant, zone: string): string {
   const at = Temporal.Instant.from(instant).round({ smallestUnit: 'second', roundingMode: 'floor' });
-  return `${localClock(instant, zone)} ${zone} (${at.toString()})`;
+  return `${localClock(instant, zone)} (${at.toString()})`;
+}
+
+/** What the two times of bothClocks are; said once, above all of them. */
+export function clocksNote(zone: string): string {
+  return `Times are those of ${zone}, and in brackets UTC.`;
 }
 
 /** What a clock in the zone shows at the instant, `2026-10-01 02:00:03`. */

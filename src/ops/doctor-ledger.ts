@@ -3,10 +3,10 @@ import { transaction, type Database } from '../store/database.ts';
 import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
+import { closingInstant } from './closing-instant.ts';
 import { backfillCommand } from './commands.ts';
 import { type ExpectedPeriod, type ExpectedState, expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
-import { nominalTimeOf } from '../jobs/due.ts';
 import type { JobRule } from '../jobs/rule.ts';
 
 /** `transaction_timeout`, which bounds a takeover, exists from this version on. */
@@ -82,6 +82,12 @@ interface Found {
   readonly last: ExpectedPeriod;
 }
 
+function missed({ job, rule, first, last }: Found): string {
+  const from = closingInstant(rule, first.period);
+  const to = closingInstant(rule, last.period);
+  return from === null || to === null ? `npx onceper periods ${job}` : backfillCommand(job, from, to);
+}
+
 const why = ({ job, first }: Found) => `npx onceper why ${job}:${first.period}`;
 
 /** The states of a period that deserve a row, worst first. */
@@ -96,8 +102,7 @@ const ALARMS: readonly {
   {
     state: 'missing',
     level: fail,
-    remedy: ({ job, rule, first, last }) =>
-      backfillCommand(job, nominalTimeOf(rule, first.period), nominalTimeOf(rule, last.period)),
+    remedy: missed,
   },
   { state: 'held', level: warn, remedy: why },
   { state: 'deferred', level: warn, remedy: why },

@@ -12,13 +12,21 @@ export function documentOf(result: unknown): Document | null {
   return { id, totals: totalsOf(fieldOf(document, 'totals')) };
 }
 
+/** jsonb forgets the order of names; people read sums in the order in which they are added up. */
+const ORDER = ['sales', 'refunds', 'fees', 'net', 'carryIn', 'payout', 'closing'];
+
 function totalsOf(totals: unknown): Document['totals'] {
   return Object.fromEntries(
-    Object.entries(objectOf(totals)).map(([currency, sums]) => [
-      currency,
-      Object.fromEntries(Object.entries(objectOf(sums)).map(([name, amount]) => [name, String(amount)])),
-    ]),
+    Object.entries(objectOf(totals)).map(([currency, sums]) => {
+      const entries = Object.entries(objectOf(sums)).map(([name, amount]) => [name, String(amount)] as const);
+      return [currency, Object.fromEntries(entries.sort(([a], [b]) => placeOf(a) - placeOf(b)))];
+    }),
   );
+}
+
+function placeOf(name: string): number {
+  const place = ORDER.indexOf(name);
+  return place < 0 ? ORDER.length : place;
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -3,7 +3,7 @@ import { OnceperError } from '../kernel/error.ts';
 import { type KeyParts, parseKey } from '../kernel/key.ts';
 import { parsePeriod } from '../kernel/period.ts';
 import type { Tx } from '../kernel/sql.ts';
-import { hasRunOfKey, keysNear } from '../store/near-keys.ts';
+import { isKnownKey, keysNear } from '../store/near-keys.ts';
 import { activeRule } from '../store/rules.ts';
 
 /**
@@ -12,11 +12,11 @@ import { activeRule } from '../store/rules.ts';
  */
 export async function knownKey(tx: Tx, key: string): Promise<KeyParts> {
   const parts = parseKey(key);
-  if (await hasRunOfKey(tx, key)) return parts;
+  if (await isKnownKey(tx, key)) return parts;
   const stored = await activeRule(tx, parts.job);
   if (stored !== null) parsePeriod(parts.period, periodCalendar(parseRule(stored.body, parts.job)));
   const near = await keysNear(tx, key);
-  const found = near.length === 0 ? 'no run was ever opened here' : `the nearest known keys are ${near.join(', ')}`;
+  const found = near.length === 0 ? 'the ledger knows no key yet' : `the nearest known keys are ${near.join(', ')}`;
   throw new OnceperError({
     code: 'unknown_key',
     message: `no run was ever opened for ${key}`,

@@ -1,4 +1,4 @@
-import { endedPeriods, nominalTimeOf } from '../jobs/due.ts';
+import { endedPeriods } from '../jobs/due.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { type JobRule, periodCalendar } from '../jobs/rule.ts';
 import { OnceperError } from '../kernel/error.ts';
@@ -10,6 +10,7 @@ import type { ActionState } from '../kernel/transitions.ts';
 import { type Action, actionsOfJob } from '../store/actions.ts';
 import { clockOf } from '../store/database.ts';
 import { type WaitingRun, waitingRunsOfJob } from '../store/waiting-runs.ts';
+import { closingInstant } from './closing-instant.ts';
 import { activeRuleOf } from './rule.ts';
 import { isStalled } from './run-report.ts';
 
@@ -62,7 +63,8 @@ function standing(
 ): Omit<ExpectedPeriod, 'period'> {
   if (action !== undefined) return standingOf(action);
   if (waiting !== undefined) return { state: waiting.decision, reason: `${waiting.code}: ${waiting.reason}` };
-  const due = nominalTimeOf(rule, period);
+  const due = closingInstant(rule, period);
+  if (due === null) return { state: 'missing', reason: 'the schedule has no instant that closes it' };
   return compareInstants(due, now) > 0
     ? { state: 'not_yet_due', reason: `its schedule instant ${due} is still to come` }
     : { state: 'missing', reason: `its schedule instant ${due} has passed and no run was opened` };

@@ -1,7 +1,8 @@
+import { businessKey } from '../kernel/key.ts';
+import { previousPeriod } from '../kernel/period.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, AttemptOutcome, Decision, EffectState, Trigger } from '../kernel/transitions.ts';
-import { nominalTimeOf } from '../jobs/due.ts';
-import { parseRule } from '../jobs/rule.ts';
+import { parseRule, periodCalendar } from '../jobs/rule.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
 import { effectCounts } from '../store/outbox-read.ts';
@@ -9,6 +10,7 @@ import { activeRule, ruleVersion } from '../store/rules.ts';
 import { runsOfKey, type StoredRun } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
 import { clockOf } from '../store/database.ts';
+import { closingInstant } from './closing-instant.ts';
 import { type Document, documentOf } from './document.ts';
 import { knownKey } from './known-key.ts';
 import { isStalled } from './run-report.ts';
@@ -24,6 +26,8 @@ export interface KeyStory {
   readonly leaseMs: number;
   /** The schedule's instant for the period: what a backfill of it names. */
   readonly nominal: Instant | null;
+  /** The key of the period before. */
+  readonly previous: string | null;
   readonly action: Action | null;
   readonly runs: readonly StoredRun[];
   readonly attempts: readonly Attempt[];
@@ -44,7 +48,8 @@ export async function readKey(tx: Tx, key: string): Promise<KeyStory> {
     now: await clockOf(tx),
     zone: rule?.zone ?? 'UTC',
     leaseMs: (rule?.leaseSeconds ?? 0) * 1_000,
-    nominal: rule === null ? null : nominalTimeOf(rule, period),
+    nominal: rule === null ? null : closingInstant(rule, period),
+    previous: rule === null ? null : businessKey(job, previousPeriod(period, periodCalendar(rule))),
     action,
     runs: await runsOfKey(tx, key),
     attempts: await attemptsOfKey(tx, key),

@@ -17,12 +17,15 @@ export function nextSteps(story: KeyStory): Step[] {
 }
 
 function waitingSteps(story: KeyStory): Step[] {
-  const { job, key, runs } = story;
+  const { job, key, runs, previous } = story;
   const waiting = runs.findLast((run) => run.decision === stateOf(story));
   if (waiting === undefined) return [];
   if (waiting.decision === 'deferred') {
+    const isForPrevious = waiting.code === 'predecessor_not_done' && previous !== null;
     return [
-      { why: 'see which earlier period it waits for', command: `npx onceper periods ${job}` },
+      isForPrevious
+        ? { why: 'see why the period before it is not done', command: `npx onceper why ${previous}` }
+        : { why: 'see which periods are under way', command: `npx onceper periods ${job}` },
       { why: 'a worker must be polling for it to ask again', command: 'npx onceper worker' },
     ];
   }

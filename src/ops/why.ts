@@ -4,7 +4,7 @@ import { formatAmount } from '../kernel/money.ts';
 import type { EffectState } from '../kernel/transitions.ts';
 import type { Attempt } from '../store/attempts.ts';
 import type { StoredRun } from '../store/runs.ts';
-import { between, bothClocks, inWords } from './both-clocks.ts';
+import { between, bothClocks, clocksNote, inWords } from './both-clocks.ts';
 import { documentOf } from './document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
 import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
@@ -13,6 +13,7 @@ import { nextSteps, type Step } from './why-next.ts';
 /** A key's story told to somebody who was woken for it. */
 export interface Explanation extends ShownKey {
   readonly headline: string;
+  readonly clocks: string;
   readonly sections: readonly { readonly title: string; readonly lines: readonly string[] }[];
   /** When another attempt can have the key at the latest, or null where nobody holds it. */
   readonly takeover: Takeover | null;
@@ -33,6 +34,7 @@ export async function explainKey(tx: Tx, key: string): Promise<Explanation> {
   return {
     ...shownKey(story),
     headline: headline(story),
+    clocks: clocksNote(story.zone),
     sections,
     takeover: takeoverOf(story),
     next: nextSteps(story),
@@ -43,51 +45,66 @@ export async function explainKey(tx: Tx, key: string): Promise<Explanation> {
 const RUNS_SHOWN = 8;
 
 function runLines(story: KeyStory): string[] {
-  const { runs, action } = story;
+  const { key, runs, action } = story;
   const shown = runs.filter((run, at) => at < RUNS_SHOWN || run.startId === action?.ownerRun);
-  const lines = shown.map((run) => runLine(story, run));
-  if (shown.length < runs.length) lines.push(`and ${runs.length - shown.length} later runs (npx onceper show)`);
-  return lines;
+  const lines = shown.flatMap((run) => linesOfRun(story, run));
+  const left = runs.length - shown.length;
+  return left === 0 ? lines : [...lines, `and ${counted(left, 'later run')}: npx onceper show ${key}`];
 }
 
-function runLine({ zone, action }: KeyStory, run: StoredRun): string {
-  const owner = run.startId === action?.ownerRun ? ', the owner' : '';
-  const planned = run.scheduledAt === null ? '' : ` for ${bothClocks(run.scheduledAt, zone)}`;
-  const repeat = run.repeatOf === null ? '' : `; that time was run before, by ${run.repeatOf}`;
-  const released =
-    run.releasedBy === null ? '' : `; released by ${run.releasedBy}, who said "${run.releaseReason ?? ''}"`;
-  return `run ${run.startId}${owner}: ${run.actor} asked (${run.trigger})${planned}, at ${bothClocks(run.openedAt, zone)}; decided ${run.decision}: ${run.reason}${repeat}${released}`;
+const DOORS: Readonly<Record<StoredRun['trigger'], string>> = {
+  schedule: 'by the schedule',
+  manual: 'by hand',
+  backfill: 'by a backfill',
+};
+
+function linesOfRun({ zone, action }: KeyStory, run: StoredRun): string[] {
+  const { startId, actor, trigger, openedAt, scheduledAt, decision, reason, repeatOf, releasedBy, releaseReason } = run;
+  const asked = `${DOORS[trigger]} (${actor}), ${bothClocks(openedAt, zone)}`;
+  if (decision === 'duplicate') return [`run ${startId}, ${asked}: a duplicate, answered with the document`];
+  const repeat = repeatOf === null ? '' : `, a time that run ${repeatOf} had before`;
+  const planned = scheduledAt === null ? [] : [`  planned for ${bothClocks(scheduledAt, zone)}${repeat}`];
+  const released = releasedBy === null ? [] : [`  released by ${releasedBy}: "${releaseReason ?? ''}"`];
+  const owner = startId === action?.ownerRun ? ', the owner' : '';
+  return [
+    `run ${startId}${owner}`,
+    `  started ${asked}`,
+    ...planned,
+    `  ${decision.replaceAll('_', ' ')}: ${reason}`,
+    ...released,
+  ];
 }
 
 function attemptLines(story: KeyStory): string[] {
-  const { attempts, action, zone } = story;
-  if (attempts.length === 0) {
-    return action === null ? [] : ['none was granted yet'];
-  }
-  return attempts.map((attempt) => {
-    const of = attempt.run === action?.ownerRun ? '' : ` of run ${attempt.run}`;
-    return `attempt ${attempt.number}${of}, fence ${attempt.fence}, release ${attempt.release}: began ${bothClocks(attempt.startedAt, zone)}, ${ending(attempt, story)}`;
-  });
+  const { attempts, action } = story;
+  if (attempts.length === 0) return action === null ? [] : ['none was granted yet'];
+  return attempts.flatMap((attempt) => linesOfAttempt(story, attempt));
 }
 
-function ending(attempt: Attempt, { zone }: KeyStory): string {
-  const { outcome, code, detail, startedAt, endedAt, slicesFinished } = attempt;
-  if (outcome === null || endedAt === null) return 'and has not ended';
-  const because = [code, detail].filter((part) => part !== null && part !== outcome).join(': ');
+function linesOfAttempt({ action, zone }: KeyStory, attempt: Attempt): string[] {
+  const { number, run, fence, release, startedAt, endedAt, outcome, slicesFinished } = attempt;
+  const of = run === action?.ownerRun ? '' : ` of run ${run}`;
+  const name = `attempt ${number}${of} (fence ${fence}, release ${release})`;
+  const began = `  began ${bothClocks(startedAt, zone)}`;
+  if (outcome === null || endedAt === null) return [`${name} has not ended`, began];
   const finished = outcome === 'done' ? '' : `; it finished ${counted(slicesFinished, 'slice')}`;
-  const after = inWords(between(startedAt, endedAt));
-  const meaning = `${OUTCOMES[outcome]}${because === '' ? '' : ` (${because})`}`;
-  return `${meaning} ${bothClocks(endedAt, zone)}, after ${after}${finished}`;
+  const ended = `ended ${bothClocks(endedAt, zone)}, after ${inWords(between(startedAt, endedAt))}${finished}`;
+  return [`${name} ${OUTCOMES[outcome]}${because(attempt)}`, `${began}, ${ended}`];
+}
+
+function because({ outcome, code, detail }: Attempt): string {
+  const parts = [code, detail].filter((part) => part !== null && part !== outcome);
+  return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
 const OUTCOMES: Readonly<Record<NonNullable<Attempt['outcome']>, string>> = {
   done: 'closed the key',
   failed: 'failed',
   worker_lost: 'lost its worker',
-  shutdown: 'ended for a shutdown of its worker',
+  shutdown: 'ended because its worker was shut down',
   lease_lost: 'lost its lease',
-  lease_expired: 'was found without a live lease',
-  superseded: 'was superseded by the next pass',
+  lease_expired: 'was found without a live lease, and ended by the next',
+  superseded: 'was superseded by the next pass of its own workflow',
   cancelled: 'was cancelled',
 };
 

@@ -2,7 +2,8 @@ import { codeOf, OnceperError } from '../kernel/error.ts';
 
 /**
  * SQLSTATEs and socket codes turned into stable codes. The classes follow PostgreSQL's appendix A: 08 connection, 57P0x
- * operator intervention, 55P03 lock time-out, 57014 statement time-out, 25P03/25P04 idle and transaction time-out, 40xxx roll-back.
+ * operator intervention, 55P03 lock time-out, 57014 statement time-out, 25P03/25P04 idle and transaction time-out, 40xxx
+ * roll-back, 42P01 and 3F000 no such table or schema.
  */
 const CODES: readonly (readonly [RegExp, string])[] = [
   [/^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|57P03|53300|3D000|28000|28P01)$/, 'database_unreachable'],
@@ -15,6 +16,7 @@ const CODES: readonly (readonly [RegExp, string])[] = [
   [/^23.{3}$/, 'constraint'],
   [/^53.{3}$/, 'database_full'],
   [/^25006$/, 'database_read_only'],
+  [/^(42P01|3F000)$/, 'not_migrated'],
 ];
 
 const REMEDY: Readonly<Record<string, string>> = {
@@ -22,6 +24,7 @@ const REMEDY: Readonly<Record<string, string>> = {
   connection_lost: 'nothing is lost: the transaction rolled back and the next attempt reads the ledger again',
   database_full: 'free space or connections on the database server',
   database_read_only: 'point DATABASE_URL at the primary',
+  not_migrated: 'npx onceper migrate',
 };
 
 /**
@@ -59,6 +62,7 @@ function constraintOf(error: unknown): string | null {
 
 function sentence(code: string, sqlstate: string, error: unknown): string {
   if (code === 'database_unreachable') return `the database can't be reached (${sqlstate})`;
+  if (code === 'not_migrated') return `the database lacks a table of this release (${sqlstate})`;
   if (code === 'database') return `the database refused a statement (${sqlstate === '' ? String(error) : sqlstate})`;
   return `the database ended the transaction: ${code.replaceAll('_', ' ')}${sqlstate === '' ? '' : ` (${sqlstate})`}`;
 }

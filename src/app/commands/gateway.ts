@@ -5,7 +5,7 @@ import { startSimulator, type SimulatorOptions } from '../../gateway/simulator/s
 import { type AddCommand, command } from '../command.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT } from '../exit-codes.ts';
-import { wholeNumber } from '../options.ts';
+import { fileFault, wholeNumber } from '../options.ts';
 import { createProcessLog } from '../services.ts';
 
 interface GatewayOptions {
@@ -36,7 +36,11 @@ export const addGateway: AddCommand = (program, act) => {
         const journal = options.journal ?? join(config.home, '.onceper', 'gateway.jsonl');
         if (options.journal === undefined) mkdirSync(dirname(journal), { recursive: true });
         const draining = drainOnSignal(log, 0);
-        const simulator = await startSimulator({ port: options.port, journal, settings: settingsOf(options) });
+        const simulator = await startSimulator({ port: options.port, journal, settings: settingsOf(options) }).catch(
+          (error: unknown) => {
+            throw fileFault(error, journal);
+          },
+        );
         log({ event: 'gateway_started', url: simulator.url, journal });
         session.answer({ url: simulator.url, port: simulator.port, journal }, `${simulator.url}, journal ${journal}`);
         await aborted(draining);

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { bothClocks } from '../../ops/both-clocks.ts';
+import { localClock } from '../../ops/both-clocks.ts';
 import { releaseRun } from '../../ops/release.ts';
 import { lastPoll, planRun, startTick, type When } from '../../ops/run.ts';
 import { isSettled, type RunReport, watchRun } from '../../ops/run-report.ts';
@@ -65,7 +65,9 @@ function checkOptions(job: string | undefined, { period, at, set, release: run, 
 async function startRun(session: Session, db: Database, job: string, options: RunOptions): Promise<RunReport> {
   const { registry, config } = session;
   const planned = await planRun(db, registry, { job, when: whenOf(options), overrides: options.set ?? {} });
-  session.note(`${planned.key}, planned for ${bothClocks(planned.scheduledAt, planned.zone)}, as run ${planned.id}`);
+  session.note(
+    `${planned.key}, planned for ${localClock(planned.scheduledAt, planned.zone)} ${planned.zone} (${planned.scheduledAt}), as run ${planned.id}`,
+  );
   return session.withTemporal(async (client) => {
     const by = { actor: config.actor, taskQueue: config.taskQueue, door: 'run' } as const;
     const workflowId = await startTick(client, planned, by);

@@ -1,5 +1,5 @@
-import { bothClocks } from '../../ops/both-clocks.ts';
-import { type KeyStory, readKey, shownKey } from '../../ops/show.ts';
+import { bothClocks, clocksNote } from '../../ops/both-clocks.ts';
+import { type KeyStory, readKey, type ShownKey, shownKey } from '../../ops/show.ts';
 import { parseKey } from '../../kernel/key.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -29,7 +29,7 @@ function render(session: Session, story: KeyStory): string {
     ['state', `${shown.state}${shown.stalled ? ' (stalled)' : ''}`],
     ['fence', shown.fence],
     ['owner', shown.owner ?? 'none'],
-    ['lease until', at(shown.leaseUntil)],
+    ['lease until', isHeld(shown) ? at(shown.leaseUntil) : ''],
     ['rule version', shown.ruleVersion === null ? '' : String(shown.ruleVersion)],
     ['release', shown.release ?? ''],
     ['slices', `${shown.slices.done} of ${shown.slices.total} done`],
@@ -52,7 +52,7 @@ function render(session: Session, story: KeyStory): string {
     attempt.release,
   ]);
   const parts = [
-    session.colours.bold(shown.key),
+    `${session.colours.bold(shown.key)}\n${session.colours.dim(clocksNote(zone))}`,
     table(
       session,
       ['', ''],
@@ -64,4 +64,8 @@ function render(session: Session, story: KeyStory): string {
     parts.push(table(session, ['attempt', 'fence', 'outcome', 'code', 'began', 'ended', 'release'], attempts));
   }
   return parts.join('\n\n');
+}
+
+function isHeld({ state }: ShownKey): boolean {
+  return state === 'admitted' || state === 'running';
 }

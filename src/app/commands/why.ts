@@ -20,11 +20,11 @@ export const addWhy: AddCommand = (program, act) => {
 };
 
 function render({ colours }: Session, explanation: Explanation): string {
-  const { headline, sections, next } = explanation;
+  const { headline, clocks, sections, next } = explanation;
   const parts = sections.map(({ title, lines }) => section(colours.bold(title), lines));
   const steps = next.flatMap(({ why, command: line }) => [`${why}:`, `  ${colours.cyan(line)}`]);
   if (steps.length > 0) parts.push(section(colours.bold('Safe to do next'), steps));
-  return [colours.bold(headline), ...parts].join('\n\n');
+  return [`${colours.bold(headline)}\n${colours.dim(clocks)}`, ...parts].join('\n\n');
 }
 
 function section(title: string, lines: readonly string[]): string {
