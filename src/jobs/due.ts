@@ -39,7 +39,9 @@ export function duePeriod(rule: JobRule, nominal: Instant, now: Instant): Due {
   if (compareInstants(ends, now) > 0) {
     return { kind: 'refused', code: 'not_ended', period, reason: `${period} ends at ${ends}, which is still to come` };
   }
-  const predecessor = period === first ? null : previousPeriod(period, calendar);
+  const { starts } = periodBounds(period, calendar);
+  // Not the previous label: an hour or a day that the clock jumped over is empty, and no nominal time closes it.
+  const predecessor = period === first ? null : periodClosedBy(starts, calendar);
   return { kind: 'due', period, predecessor, late: isLate(rule, ends, now) };
 }
 
@@ -72,10 +74,17 @@ export function periodsAhead(rule: JobRule, now: Instant): readonly PeriodBounds
   );
 }
 
-/** Every period from the rule's first to the last one that has ended, ascending: what the ledger must account for. */
+/**
+ * Every period from the rule's first to the last one that has ended, ascending: what the ledger must account for. A period
+ * that the clock jumped over has no instant, so no run can close it and none is expected.
+ */
 export function endedPeriods(rule: JobRule, now: Instant): readonly string[] {
   const calendar = periodCalendar(rule);
   const last = previousPeriod(periodContaining(now, calendar), calendar);
   const first = parsePeriod(rule.first, calendar);
-  return comparePeriods(last, first, calendar) < 0 ? [] : periodsBetween(first, last, calendar);
+  if (comparePeriods(last, first, calendar) < 0) return [];
+  return periodsBetween(first, last, calendar).filter((period) => {
+    const { starts, ends } = periodBounds(period, calendar);
+    return starts !== ends;
+  });
 }

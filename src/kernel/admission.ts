@@ -14,6 +14,9 @@ export interface Verdict {
   readonly reason: string;
 }
 
+/** The code of a run that is deferred until an earlier period is done. */
+export const PREDECESSOR_NOT_DONE = 'predecessor_not_done';
+
 /** What is known of a key that has no action yet, in the order in which it is asked. */
 export interface Prospect {
   readonly predecessor: { readonly needed: boolean; readonly period: string | null; readonly done: boolean };
@@ -91,7 +94,7 @@ export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
   if (predecessor.needed && !predecessor.done) {
     return {
       decision: 'deferred',
-      code: 'predecessor_not_done',
+      code: PREDECESSOR_NOT_DONE,
       reason: `${predecessor.period} must be done first`,
     };
   }

@@ -1,4 +1,11 @@
-import { askAgainAfter, decideExisting, decideNew, type Inspection, type Verdict } from '../kernel/admission.ts';
+import {
+  askAgainAfter,
+  decideExisting,
+  decideNew,
+  type Inspection,
+  PREDECESSOR_NOT_DONE,
+  type Verdict,
+} from '../kernel/admission.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
 import {
@@ -75,7 +82,7 @@ async function admit(
 ): Promise<StoredRun> {
   const { run } = request;
   await lockJob(tx, run.job);
-  const verdict = await judge(tx, request, hooks, waiver);
+  const verdict = await judge(tx, request, hooks, waiver, stored);
   if (verdict.decision !== 'admitted') {
     const earlier = verdict.decision === 'deferred' && (await isEarlierUnderWay(tx, run.job, run.period));
     return recordRun(tx, run, verdict, earlier ? 0 : (stored?.asked ?? 0) + 1);
@@ -100,18 +107,18 @@ async function judge(
   request: OpenRequest,
   hooks: OpenHooks,
   waiver: { readonly released: boolean },
+  stored: StoredRun | null,
 ): Promise<Verdict> {
   const { run, predecessor } = request;
   const existing = await actionByKey(tx, run.key);
   if (existing !== null) return decideExisting(existing, run.overrides, waiver);
+  const done = predecessor === null || (await isSettledKey(tx, predecessor.key));
+  // Looking into a period of ten million rows takes a second, and a run that waits for its predecessor asks every second.
+  const stillWaits = !done && stored?.code === PREDECESSOR_NOT_DONE;
   return decideNew(
     {
-      predecessor: {
-        needed: predecessor !== null,
-        period: predecessor?.period ?? null,
-        done: predecessor === null || (await isSettledKey(tx, predecessor.key)),
-      },
-      inspection: await hooks.inspect(tx),
+      predecessor: { needed: predecessor !== null, period: predecessor?.period ?? null, done },
+      inspection: stillWaits ? { kind: 'ready' } : await hooks.inspect(tx),
       late: request.late,
       limit: await reachedLimit(tx, run.job, request.limits),
     },

@@ -3,8 +3,10 @@ import { type Act, type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
-import type { DemoFacts } from '../demo/facts.ts';
-import { setStage, type Stage } from '../demo/stage.ts';
+import type { DemoFacts } from '../../drills/facts.ts';
+import { setStage, type Stage } from '../../drills/stage.ts';
+import { demoFolder } from '../config.ts';
+import { stageOptions } from '../stage-options.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
 import { backfillCommand, triggerCommand } from '../../ops/commands.ts';
@@ -30,7 +32,7 @@ async function demo(session: Session, options: Options) {
   const input = inputOf(options);
   const note = session.wantsJson ? () => undefined : session.note;
   const interrupted = interruption();
-  const stage = await setStage(session.config, note);
+  const stage = await setStage({ ...stageOptions(session.config, note), folder: demoFolder(session.config.home) });
   try {
     const { steps, facts } = demoSteps(stage, input);
     await Promise.race([perform(session, steps), interrupted.promise]);
@@ -93,8 +95,8 @@ async function stay(session: Session, stage: Stage, found: DemoFacts, interrupte
   const [job = '', period = ''] = found.key.split(':');
   const lines = [
     '',
-    `PostgreSQL    ${stage.config.databaseUrl}`,
-    `Temporal      ${stage.config.temporal.connectionOptions.address}`,
+    `PostgreSQL    ${stage.databaseUrl}`,
+    `Temporal      ${stage.temporalAddress}`,
     ...(stage.uiUrl === null ? [] : [`Temporal UI   ${stage.uiUrl}`]),
     `Gateway       ${stage.gatewayUrl}  (journal ${stage.journal})`,
     '',

@@ -13,9 +13,9 @@ import { businessKey } from '../../kernel/key.ts';
 import { checkRule, type CheckedRule, loadRule } from '../../ops/rule.ts';
 import { applyJobSchedule } from '../../ops/schedule.ts';
 import { clockOf, connect } from '../../store/database.ts';
-import { projectFolder } from '../config.ts';
+import { projectFolder } from '../../embedded/project-folder.ts';
 import { createJobs } from '../services.ts';
-import { type DemoFacts, factsOf } from './facts.ts';
+import { type DemoFacts, factsOf } from '../../drills/facts.ts';
 import { type DemoMonths, demoMonths, monthsOf } from './months.ts';
 import {
   backfillMonths,
@@ -27,7 +27,7 @@ import {
   thirdAttempt,
   untilDelivered,
 } from './settle.ts';
-import type { Stage } from './stage.ts';
+import type { Stage } from '../../drills/stage.ts';
 
 /** A named part of the demo; `tell` may be called as it goes on. */
 export interface DemoStep {
@@ -70,7 +70,7 @@ export function demoSteps(
       run: async (tell) => {
         const now = await clockOf(stage.db);
         const checked = await demoRule(stage, input);
-        await loadRule(stage.db, checked, { at: 'the demo', actor: stage.config.actor });
+        await loadRule(stage.db, checked, { at: 'the demo', actor: stage.actor });
         if (input === null) found.months = demoMonths(checked.rule, now);
         const file = input ?? (await generate(stage, months()));
         tell(inWords(await importIt(stage, checked, file)));
@@ -80,7 +80,8 @@ export function demoSteps(
     {
       title: 'start gateway, worker and relay; apply the schedule',
       run: async (tell) => {
-        await stage.startProcesses();
+        await stage.startGateway();
+        await Promise.all([stage.start('worker'), stage.start('relay')]);
         await applyJobSchedule(stage.db, stage.client, scheduleOf(stage, registry));
         tell(`the gateway's journal is ${stage.journal}`);
       },
@@ -151,7 +152,7 @@ async function importIt(stage: Stage, checked: CheckedRule, input: DemoInput): P
     connect: () => connect(stage.db),
     file: input.file,
     source: input.source,
-    actor: stage.config.actor,
+    actor: stage.actor,
     rule: checked.rule,
   });
   if (imported.refused.length === 0) return imported;

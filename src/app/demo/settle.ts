@@ -9,11 +9,11 @@ import { actionByKey } from '../../store/actions.ts';
 import { attemptsOfKey } from '../../store/attempts.ts';
 import { clockOf } from '../../store/database.ts';
 import { runsOfKey } from '../../store/runs.ts';
-import { holdSlice } from './lose-connection.ts';
+import { holdSlice } from '../../drills/lose-connection.ts';
 import type { DemoMonths } from './months.ts';
-import type { Stage } from './stage.ts';
-import { typed } from './typed.ts';
-import { until } from './until.ts';
+import type { Stage } from '../../drills/stage.ts';
+import { typed } from '../../drills/typed.ts';
+import { until } from '../../drills/until.ts';
 
 /** Tells the person who watches, one sentence at a time. */
 export type Tell = (sentence: string) => void;
@@ -51,7 +51,7 @@ export async function ownRun(stage: Stage, registry: Registry, month: string, te
     const oneOff = wholeSecond(instantPlus(await clockOf(db), { seconds: 4 }));
     await applyJobSchedule(db, stage.client, {
       ...scheduleOf(stage, registry),
-      oneOff: { at: oneOff, reason: 'the demo', actor: stage.config.actor },
+      oneOff: { at: oneOff, reason: 'the demo', actor: stage.actor },
     });
     tell(`the schedule fires once more at ${oneOff}, and settles ${month}`);
     for (const attempt of [1, 2]) {
@@ -112,7 +112,7 @@ export async function untilDelivered(stage: Stage, tell: Tell): Promise<void> {
 
 /** The settlement job's schedule as its rule says. */
 export function scheduleOf(stage: Stage, registry: Registry) {
-  return { registry, job: 'settlement', taskQueue: stage.config.taskQueue };
+  return { registry, job: 'settlement', taskQueue: stage.taskQueue };
 }
 
 async function untilDone(stage: Stage, key: string): Promise<void> {

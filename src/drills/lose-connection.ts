@@ -1,9 +1,11 @@
-import { holdLine, type LinePlace } from '../../jobs/settlement/hold-line.ts';
-import { asTx, connect, type Database } from '../../store/database.ts';
+import { holdLine, type LinePlace } from '../jobs/settlement/hold-line.ts';
+import { asTx, connect, type Database } from '../store/database.ts';
 import { until } from './until.ts';
 
 /** A slice that is held in its middle, and the ways on. */
 export interface HeldSlice {
+  /** Waits until an attempt stands in the held slice, and returns its backend. */
+  untilHeld(): Promise<number>;
   /** Waits until an attempt stands in the held slice, ends that attempt's database connection, and returns its backend. */
   loseConnection(): Promise<number>;
   letGo(): Promise<void>;
@@ -20,9 +22,11 @@ export async function holdSlice(db: Database, key: string, period: string, place
   await holdLine(tx, key, period, place);
   const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
   const holder = rows[0]?.pid ?? 0;
+  const untilHeld = () => until('a slice that waits', () => blockedBy(db, holder), 60_000);
   return {
+    untilHeld,
     async loseConnection() {
-      const waiting = await until('a slice that waits', () => blockedBy(db, holder), 60_000);
+      const waiting = await untilHeld();
       await db.query('select pg_terminate_backend($1)', [waiting]);
       await until('the backend to be gone', async () => (await isBackend(db, waiting)) === false, 10_000);
       return waiting;

@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { OnceperError } from '../../kernel/error.ts';
-import { projectFolder } from '../config.ts';
+import { OnceperError } from '../kernel/error.ts';
+import { projectFolder } from '../embedded/project-folder.ts';
 
 /** A process of ours that runs beside the demo: its log goes to a file, and it ends when the demo does. */
 export interface Child {
@@ -12,6 +12,9 @@ export interface Child {
   readonly logFile: string;
   /** SIGTERM, then waits until it has drained and gone; resolves with its exit code. */
   stop(): Promise<number | null>;
+  /** SIGKILL, as a machine that dies; resolves when it is gone. */
+  kill(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
 }
 
 /** What a process logs when it is ready to work. */
@@ -45,7 +48,20 @@ export async function startChild(
   });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const ready = await readyOf(child, name, ended, (line) => log.write(`${line}\n`), logFile);
-  return { name, pid: child.pid ?? 0, logFile, ready, stop: () => stopChild(child, ended, () => log.end()) };
+  const closeLog = () => log.end();
+  return {
+    name,
+    pid: child.pid ?? 0,
+    logFile,
+    ready,
+    stop: () => stopChild(child, ended, closeLog),
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+      closeLog();
+    },
+    signal: (signal) => void child.kill(signal),
+  };
 }
 
 async function readyOf(

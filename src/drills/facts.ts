@@ -1,11 +1,11 @@
-import { readJournal } from '../../gateway/simulator/journal.ts';
-import type { Registry } from '../../jobs/registry.ts';
-import { countDocuments } from '../../jobs/settlement/hold-line.ts';
-import type { Instant } from '../../kernel/sql.ts';
-import { actionByKey } from '../../store/actions.ts';
-import { attemptsOfKey } from '../../store/attempts.ts';
-import type { Database } from '../../store/database.ts';
-import { runsOfKey } from '../../store/runs.ts';
+import { readJournal } from '../gateway/simulator/journal.ts';
+import type { Registry } from '../jobs/registry.ts';
+import { countDocuments } from '../jobs/settlement/hold-line.ts';
+import type { Instant } from '../kernel/sql.ts';
+import { actionByKey } from '../store/actions.ts';
+import { attemptsOfKey } from '../store/attempts.ts';
+import type { Database } from '../store/database.ts';
+import { runsOfKey } from '../store/runs.ts';
 
 /** What is true of a key after the demo, each figure read from where it is recorded. */
 export interface DemoFacts {

@@ -1,0 +1,100 @@
+import { actionByKey } from '../store/actions.ts';
+import { attemptsOfKey } from '../store/attempts.ts';
+import { sliceCounts } from '../store/slices.ts';
+import type { Child } from './children.ts';
+import { type Drill, type DrillTools, fact } from './drill.ts';
+import { factsOf } from './facts.ts';
+import { importSample } from './sample-month.ts';
+import type { Stage } from './stage.ts';
+import { typed } from './typed.ts';
+import { until } from './until.ts';
+
+const MERCHANTS = 5_000;
+/** 200 slices of 25. */
+const SUBJECTS_PER_SLICE = 25;
+const KILL_WORKER_AFTER_SLICES = [10, 45, 80, 115, 150];
+const KILL_RELAY_AFTER_DELIVERIES = [100, 700, 1_500, 2_500, 3_500];
+
+/** Five times the worker and five times the relay, each at a chosen progress, each replaced by a new process. */
+export const killNine: Drill = {
+  name: 'kill-nine',
+  fault: `kill -9 of worker (after ${KILL_WORKER_AFTER_SLICES.join(', ')} slices) and relay (after ${KILL_RELAY_AFTER_DELIVERIES.join(', ')} deliveries) while ${MERCHANTS} merchants are settled`,
+  async run(tools) {
+    const stage = await tools.setStage();
+    const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: SUBJECTS_PER_SLICE });
+    await stage.startGateway(['--delay', '20']);
+    const worker = await stage.start('worker');
+    await typed(`npx onceper run settlement --period ${sample.last}`, stage.environment, [5]);
+    const workerKills = await killWorkers(tools, stage, sample.key, worker);
+    await until('the document', async () => (await actionByKey(stage.db, sample.key))?.state === 'done', 120_000);
+    const relayKills = await killRelays(tools, stage, sample.key);
+    await until('every payout', async () => (await actionByKey(stage.db, sample.key))?.delivering === false, 180_000);
+    const facts = await factsOf(stage.db, sample.registry, { key: sample.key, closing: '' }, stage.journal);
+    const outcomes = (await attemptsOfKey(stage.db, sample.key)).map((attempt) => attempt.outcome);
+    return [
+      fact('workers killed', KILL_WORKER_AFTER_SLICES.length, workerKills),
+      fact('relays killed', KILL_RELAY_AFTER_DELIVERIES.length, relayKills),
+      fact('the last attempt', 'done', outcomes.at(-1) ?? 'none'),
+      fact(
+        'attempts that ended otherwise than by a lost worker',
+        0,
+        outcomes.slice(0, -1).filter((one) => one !== 'worker_lost').length,
+      ),
+      fact('documents', 1, facts.documents),
+      fact('transfers in the journal', facts.payable, facts.transfers),
+      fact('numbers executed twice', 0, facts.transfersTwice),
+      ...Object.entries(facts.ledger).map(([currency, gap]) => fact(`ledger ${currency}`, 0, gap)),
+    ];
+  },
+};
+
+async function killWorkers(tools: DrillTools, stage: Stage, key: string, first: Child): Promise<number> {
+  let worker = first;
+  let kills = 0;
+  for (const slices of KILL_WORKER_AFTER_SLICES) {
+    const done = await until(
+      `${slices} slices`,
+      async () => {
+        const counts = await sliceCounts(stage.db, key);
+        return counts.total > 0 && counts.done >= slices ? counts : null;
+      },
+      60_000,
+      5,
+    );
+    if (done.done === done.total) break;
+    await worker.kill();
+    kills += 1;
+    tools.tell(`worker killed with ${done.done} of ${done.total} slices done`);
+    worker = await stage.start('worker');
+  }
+  return kills;
+}
+
+async function killRelays(tools: DrillTools, stage: Stage, key: string): Promise<number> {
+  let relay = await stage.start('relay');
+  let kills = 0;
+  for (const wanted of KILL_RELAY_AFTER_DELIVERIES) {
+    const delivered = await until(
+      `${wanted} deliveries`,
+      async () => {
+        const count = await succeeded(stage, key);
+        return count >= wanted ? count : null;
+      },
+      120_000,
+      5,
+    );
+    await relay.kill();
+    kills += 1;
+    tools.tell(`relay killed with ${delivered} payouts recorded`);
+    relay = await stage.start('relay');
+  }
+  return kills;
+}
+
+async function succeeded(stage: Stage, key: string): Promise<number> {
+  const { rows } = await stage.db.query<{ n: number }>(
+    `select count(*)::int4 as n from onceper.outbox where key = $1 and state = 'succeeded'`,
+    [key],
+  );
+  return rows[0]?.n ?? 0;
+}

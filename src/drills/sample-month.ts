@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectFolder } from '../embedded/project-folder.ts';
+import { createRegistry, type Registry } from '../jobs/registry.ts';
+import { parseRule } from '../jobs/rule.ts';
+import { importFile } from '../jobs/settlement/import/import-file.ts';
+import { sampleMonths } from '../jobs/settlement/sample/sample-rows.ts';
+import { writeSample } from '../jobs/settlement/sample/write-sample.ts';
+import { createSettlementJob } from '../jobs/settlement/settlement.ts';
+import { periodContaining, previousPeriod } from '../kernel/period.ts';
+import { businessKey } from '../kernel/key.ts';
+import { clockOf, connect } from '../store/database.ts';
+import { loadFirstRule } from '../store/rules.ts';
+import type { Stage } from './stage.ts';
+
+/** Generated months in a stage's ledger, ready to be settled. */
+export interface SampleMonths {
+  readonly registry: Registry;
+  readonly months: readonly string[];
+  /** The last of them, which has ended, and its key. */
+  readonly last: string;
+  readonly key: string;
+}
+
+/**
+ * Loads the settlement rule from the first sample month on and imports a generated sample of so many merchants and months,
+ * ending with the last month that has ended by the database's clock.
+ */
+export async function importSample(
+  stage: Stage,
+  sample: { merchants: number; months: number; subjectsPerSlice: number; rule?: Readonly<Record<string, unknown>> },
+): Promise<SampleMonths> {
+  const body = JSON.parse(readFileSync(join(projectFolder(), 'rules/settlement.json'), 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  const { zone } = parseRule(body, 'rules/settlement.json');
+  const calendar = { kind: 'month', zone } as const;
+  const last = previousPeriod(periodContaining(await clockOf(stage.db), calendar), calendar);
+  const months = sampleMonths(last, sample.months);
+  const changed = { ...body, ...sample.rule, first: months[0], subjectsPerSlice: sample.subjectsPerSlice };
+  await loadFirstRule(stage.db, { job: 'settlement', body: changed, loadedBy: stage.actor });
+  const file = join(stage.folder, 'sample.csv');
+  await writeSample(file, { months, merchants: sample.merchants, seed: 20_260_901 });
+  const rule = parseRule(changed, 'the drill');
+  const imported = await importFile({
+    connect: () => connect(stage.db),
+    file,
+    source: 'generic',
+    actor: stage.actor,
+    rule,
+  });
+  if (imported.refused.length > 0) throw new Error(`the sample was refused: ${imported.refused[0]?.reason}`);
+  return { registry: createRegistry([createSettlementJob()]), months, last, key: businessKey('settlement', last) };
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import pg from 'pg';
+import { nextFreePort } from '../embedded/ports.ts';
+import { removeServers } from '../embedded/remove.ts';
+import type { StartOptions } from '../embedded/start-servers.ts';
+import { up } from '../embedded/up.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { migrate } from '../store/migrate.ts';
+import { type Child, startChild } from './children.ts';
+
+/** Where a stage is set and what its processes inherit. */
+export interface StageOptions extends Pick<StartOptions, 'databaseUrl' | 'temporalAddress' | 'temporalCli'> {
+  /** The stage's own home: its servers, logs and journal lie here. What an earlier stage left there is removed. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** A namespace that exists on a given Temporal; a fresh one where it is not named. */
+  readonly namespace?: string;
+  readonly taskQueue: string;
+  readonly actor: string;
+  readonly onProgress?: (sentence: string) => void;
+}
+
+/** Real servers with empty data, and the processes of the product beside them; made anew, and gone with its owner. */
+export interface Stage {
+  readonly folder: string;
+  readonly environment: Record<string, string>;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+  readonly uiUrl: string | null;
+  readonly taskQueue: string;
+  readonly actor: string;
+  readonly db: Database;
+  readonly client: Client;
+  /** The gateway's journal: the truth about money. */
+  readonly journal: string;
+  readonly gatewayUrl: string;
+  /** Starts the gateway, with arguments of `onceper gateway`; worker and relay find it in their environment. */
+  startGateway(args?: readonly string[]): Promise<Child>;
+  start(name: 'worker' | 'relay'): Promise<Child>;
+  /** Ends everything in order: no process and no listener of the stage is left. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Sets the stage: both servers, or, where variables name servers, a database `onceper_demo` and a fresh namespace there; then
+ * the schema. Whatever fails, nothing is left running.
+ */
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const { folder } = options;
+  await removeServers(folder);
+  mkdirSync(folder, { recursive: true });
+  const servers = await up({ ...options, projectDir: folder });
+  const stopServers = servers.kind === 'started' ? servers.stop : () => Promise.resolve();
+  try {
+    const { databaseUrl: given, temporalAddress } = servers.addresses;
+    const databaseUrl = options.databaseUrl === null ? given : await freshDatabase(given);
+    await migrate(databaseUrl);
+    const namespace =
+      options.namespace ?? (options.temporalAddress === null ? 'default' : await freshNamespace(temporalAddress));
+    const client = await connectClient(temporalAddress, namespace);
+    const db = openDatabase({ url: databaseUrl, name: 'onceper stage', max: 8 });
+    const environment = {
+      ...options.environment,
+      ONCEPER_HOME: folder,
+      DATABASE_URL: databaseUrl,
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_NAMESPACE: namespace,
+    };
+    const uiUrl = servers.servers.temporal?.uiUrl ?? null;
+    return stageOf({ ...options, databaseUrl, temporalAddress, environment, db, client, uiUrl, stopServers });
+  } catch (error) {
+    await stopServers();
+    throw error;
+  }
+}
+
+type Parts = Omit<Stage, 'journal' | 'gatewayUrl' | 'startGateway' | 'start' | 'stop'> & {
+  readonly stopServers: () => Promise<void>;
+};
+
+function stageOf(parts: Parts): Stage {
+  const { folder, db, client, environment } = parts;
+  const children = new Set<Child>();
+  const journal = join(folder, `journal-${randomUUID()}.jsonl`);
+  const logFolder = join(folder, 'logs');
+  const begin = async (name: string, args: readonly string[]) => {
+    const child = await startChild(name, { args, environment, logFolder });
+    children.add(child);
+    return child;
+  };
+  const stage = {
+    ...parts,
+    journal,
+    gatewayUrl: '',
+    async startGateway(args: readonly string[] = []) {
+      const port = stage.gatewayUrl === '' ? await nextFreePort(8290) : Number(new URL(stage.gatewayUrl).port);
+      const gateway = await begin('gateway', ['--port', String(port), '--journal', journal, ...args]);
+      stage.gatewayUrl = `http://127.0.0.1:${port}`;
+      environment['ONCEPER_GATEWAY_URL'] = stage.gatewayUrl;
+      return gateway;
+    },
+    start: (name: 'worker' | 'relay') => begin(name, []),
+    async stop() {
+      await Promise.all([...children].map((child) => child.stop()));
+      await client.connection.close();
+      await db.close();
+      await parts.stopServers();
+    },
+  };
+  return stage;
+}
+
+async function connectClient(address: string, namespace: string): Promise<Client> {
+  const connection = await Connection.connect({ address });
+  return new Client({ connection, namespace });
+}
+
+async function freshDatabase(given: string): Promise<string> {
+  const admin = new pg.Client({ connectionString: given });
+  await admin.connect();
+  try {
+    await admin.query('drop database if exists onceper_demo with (force)');
+    await admin.query('create database onceper_demo');
+  } finally {
+    await admin.end();
+  }
+  const url = new URL(given);
+  url.pathname = '/onceper_demo';
+  return url.href;
+}
+
+async function freshNamespace(address: string): Promise<string> {
+  const namespace = `onceper-demo-${randomUUID()}`;
+  const connection = await Connection.connect({ address });
+  try {
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+  } finally {
+    await connection.close();
+  }
+  return namespace;
+}

@@ -1,0 +1,148 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { nextFreePort } from '../embedded/ports.ts';
+import { type EmbeddedTemporal, startTemporal } from '../embedded/temporal.ts';
+import { findTemporalCli } from '../embedded/temporal-cli.ts';
+import { nominalTimeOf } from '../jobs/due.ts';
+import { parseRule } from '../jobs/rule.ts';
+import { lastPlace } from '../jobs/settlement/hold-line.ts';
+import { businessKey } from '../kernel/key.ts';
+import { leaseTimes } from '../kernel/lease.ts';
+import { backfillCommand } from '../ops/commands.ts';
+import { actionByKey } from '../store/actions.ts';
+import { activeRule } from '../store/rules.ts';
+import { type Drill, type DrillTools, fact } from './drill.ts';
+import { executedTransfers } from './facts.ts';
+import { holdSlice } from './lose-connection.ts';
+import { importSample, type SampleMonths } from './sample-month.ts';
+import type { Stage } from './stage.ts';
+import { typed } from './typed.ts';
+import { until } from './until.ts';
+
+const LEASE_SECONDS = 10;
+
+/**
+ * Temporal forgets everything while a month is half settled: its file is deleted, the schedule applied again, every month
+ * backfilled again. PostgreSQL remembers: what was done stays done, what was half-way is finished.
+ */
+export const temporalErased: Drill = {
+  name: 'temporal-erased',
+  fault: "Temporal's whole state is deleted half-way through a month, and every month is backfilled again",
+  async run(tools) {
+    const temporal = await ownTemporal(tools);
+    try {
+      return await drill(tools, temporal);
+    } finally {
+      await temporal.server.stop();
+    }
+  },
+};
+
+async function drill(tools: DrillTools, temporal: OwnTemporal) {
+  const stage = await tools.setStage({ temporalAddress: temporal.address, namespace: 'default' });
+  const rule = { leaseSeconds: LEASE_SECONDS };
+  const sample = await importSample(stage, { merchants: 60, months: 4, subjectsPerSlice: 10, rule });
+  await stage.startGateway();
+  const [first] = await Promise.all([stage.start('worker'), stage.start('relay')]);
+  await typed('npx onceper schedule apply settlement', stage.environment);
+  await backfill(stage, sample, sample.months.slice(0, -1));
+  await untilDone(stage, sample.months.slice(0, -1));
+  const halfWay = await holdHalfWay(stage, sample);
+  await first.kill();
+  await halfWay.letGo();
+  tools.tell(`${sample.last} is half-way, and its worker is dead: Temporal is erased now`);
+  const before = await counts(stage);
+  await temporal.erase();
+  await stage.start('worker');
+  await typed('npx onceper schedule apply settlement', stage.environment);
+  const erased = performance.now();
+  await backfill(stage, sample, sample.months);
+  await untilDone(stage, [sample.last]);
+  const seconds = (performance.now() - erased) / 1000;
+  const times = leaseTimes(LEASE_SECONDS * 1000);
+  const bound = (times.lease + times.transactionTimeout) / 1000 + 10;
+  await until('every payout', async () => (await actionByKey(stage.db, sample.key))?.delivering === false, 60_000);
+  await until('every tick to be recorded', async () => (await counts(stage)).duplicates >= 3, 60_000);
+  const after = await counts(stage);
+  tools.tell(`finished ${seconds.toFixed(1)} s after the new backfill; the bound is ${bound} s`);
+  const lastPaid = executedTransfers(stage.journal, `${sample.key}:`);
+  const all = executedTransfers(stage.journal, 'settlement:');
+  return [
+    fact('months done before', 3, before.documents),
+    fact('documents after', 4, after.documents),
+    fact('new transfers for months that were done', 0, all.executed - lastPaid.executed - before.transfers),
+    fact('numbers executed twice', 0, all.twice),
+    fact('runs of done months answered as duplicates', 3, after.duplicates),
+    fact(
+      'the half-way month was finished',
+      'within the bound',
+      seconds <= bound ? 'within the bound' : `after ${seconds} s`,
+    ),
+  ];
+}
+
+/** The last month's run stands in the middle of a slice, with other slices done. */
+async function holdHalfWay(stage: Stage, sample: SampleMonths) {
+  const place = await lastPlace(stage.db, sample.last);
+  if (place === null) throw new Error('the sample has no row in its last month');
+  const held = await holdSlice(stage.db, sample.key, sample.last, place);
+  await typed(`npx onceper run settlement --period ${sample.last}`, stage.environment, [5]);
+  await held.untilHeld();
+  return held;
+}
+
+async function backfill(stage: Stage, sample: SampleMonths, months: readonly string[]): Promise<void> {
+  const stored = await activeRule(stage.db, 'settlement');
+  const rule = parseRule(stored?.body, 'the drill');
+  const from = nominalTimeOf(rule, months[0] ?? sample.last);
+  const to = nominalTimeOf(rule, months.at(-1) ?? sample.last);
+  await typed(backfillCommand('settlement', from, to), stage.environment);
+}
+
+async function untilDone(stage: Stage, months: readonly string[]): Promise<void> {
+  for (const month of months) {
+    const key = businessKey('settlement', month);
+    await until(`${key} to be done`, async () => (await actionByKey(stage.db, key))?.state === 'done', 90_000);
+  }
+}
+
+async function counts(stage: Stage): Promise<{ documents: number; transfers: number; duplicates: number }> {
+  const { rows } = await stage.db.query<{ documents: number; duplicates: number }>(
+    `select (select count(*)::int4 from onceper.action where state = 'done') as documents,
+            (select count(*)::int4 from onceper.run where decision = 'duplicate') as duplicates`,
+  );
+  const { documents = 0, duplicates = 0 } = rows[0] ?? {};
+  return { documents, duplicates, transfers: executedTransfers(stage.journal, 'settlement:').executed };
+}
+
+interface OwnTemporal {
+  readonly address: string;
+  server: EmbeddedTemporal;
+  erase(): Promise<void>;
+}
+
+async function ownTemporal(tools: DrillTools): Promise<OwnTemporal> {
+  const { temporalCli } = tools.options;
+  const found = await findTemporalCli({ ...temporalCli, onProgress: tools.tell });
+  const databaseFile = join(tools.folder, 'temporal.db');
+  const port = await nextFreePort(17_233);
+  const begin = () =>
+    startTemporal({
+      cli: found.file,
+      port,
+      uiPort: null,
+      databaseFile,
+      namespace: 'default',
+      logFile: join(tools.folder, 'temporal.log'),
+    });
+  const own: OwnTemporal = {
+    address: `127.0.0.1:${port}`,
+    server: await begin(),
+    async erase() {
+      await own.server.stop();
+      for (const suffix of ['', '-wal', '-shm']) rmSync(`${databaseFile}${suffix}`, { force: true });
+      own.server = await begin();
+    },
+  };
+  return own;
+}
