@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { OnceperError } from '../kernel/error.ts';
+import { endProcess, identityOf, type ProcessIdentity, signalProcess } from './process-identity.ts';
 
 /** A server process that dies with the process that started it. */
 export interface GuardedProcess {
@@ -68,20 +69,24 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
   } finally {
     closeSync(log);
   }
-  const exited = new Promise<Exit>((resolve) => {
+  const guarded = new Promise<Exit>((resolve) => {
     guard.once('exit', (code, signal) => resolve({ code: code ?? (signal === null ? 1 : 128) }));
     guard.once('error', () => resolve({ code: 127 }));
   });
   const pid = await reportedPid(guard, command.file);
+  const server = identityOf(pid);
   let running = true;
-  void exited.then(() => {
+  const exited = guarded.then(async (exit) => {
+    // A guard that was killed itself leaves a server that nobody watches: it must not be taken for gone.
+    if (server !== null) await endProcess(server, { signal: `SIG${command.stopSignal}`, graceMs: command.graceMs });
     running = false;
+    return exit;
   });
   return {
     pid,
     exited,
     isRunning: () => running,
-    stop: () => stopGuarded(guard, pid, exited, command.graceMs),
+    stop: () => stopGuarded(guard, server, exited, command.graceMs),
   };
 }
 
@@ -120,14 +125,15 @@ async function reportedPid(guard: ChildProcess, file: string): Promise<number> {
   });
 }
 
-async function stopGuarded(guard: ChildProcess, pid: number, exited: Promise<Exit>, graceMs: number): Promise<Exit> {
+async function stopGuarded(
+  guard: ChildProcess,
+  server: ProcessIdentity | null,
+  exited: Promise<Exit>,
+  graceMs: number,
+): Promise<Exit> {
   guard.stdin?.destroy();
   const insist = setTimeout(() => {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It went between the timer and the signal.
-    }
+    if (server !== null) signalProcess(server, 'SIGKILL');
   }, graceMs);
   try {
     return await exited;

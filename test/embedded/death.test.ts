@@ -7,14 +7,20 @@ import { down, type RunningServers, runningServers, upDetached } from '../../src
 import { waitFor } from '../support/wait.ts';
 import { childrenOf, processesOf, startHere, testProject } from './project.ts';
 
-/** Kills the supervisor and, before it, the guards that would end the servers, so that the servers are left alone. */
+/** Kills the supervisor and, while it is stopped, the guards that would end the servers: the servers are left alone. */
 function orphan(servers: RunningServers): void {
+  process.kill(servers.supervisor.pid, 'SIGSTOP');
+  for (const pid of guardsOf(servers)) process.kill(pid, 'SIGKILL');
+  process.kill(servers.supervisor.pid, 'SIGKILL');
+}
+
+/** The processes between the supervisor and its servers, those that would signal a server first. */
+function guardsOf(servers: RunningServers): number[] {
   const own = [servers.postgres?.pid, servers.temporal?.pid];
   const guards = childrenOf(servers.supervisor.pid).filter((pid) =>
     childrenOf(pid).some((child) => own.includes(child)),
   );
-  const watchers = guards.flatMap((guard) => childrenOf(guard).filter((child) => !own.includes(child)));
-  for (const pid of [...watchers, ...guards, servers.supervisor.pid]) process.kill(pid, 'SIGKILL');
+  return [...guards.flatMap((guard) => childrenOf(guard).filter((child) => !own.includes(child))), ...guards];
 }
 
 // Most of their time these tests wait for servers, so they wait together.
@@ -48,6 +54,14 @@ describe.concurrent('whoever dies', () => {
     const next = await startHere(context, it);
     expect(next.servers.postgres?.pid).not.toBe(servers.postgres?.pid);
     expect(processesOf(it.projectDir)).not.toContain(servers.postgres?.pid);
+  });
+
+  test('a server whose guard was killed is not taken for gone: its supervisor ends it with the other', async (context) => {
+    const it = await testProject(context);
+    const { servers } = await upDetached(it);
+    for (const pid of guardsOf({ ...servers, temporal: null })) process.kill(pid, 'SIGKILL');
+    await waitFor(() => !isAlive(servers.supervisor), { what: 'the supervisor to end', timeoutMs: 20_000 });
+    expect(processesOf(it.projectDir)).toEqual([]);
   });
 
   test('a process that got the pid of a server that had ended is left alone', async (context) => {
