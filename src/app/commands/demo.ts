@@ -38,7 +38,7 @@ async function demo(session: Session, options: Options) {
     await Promise.race([perform(session, steps), interrupted.promise]);
     const found = await facts();
     session.answer(found, report(session, found));
-    if (options.stay === true) await stay(session, stage, found, interrupted.promise);
+    if (options.stay === true) await stay(session, stage, { ...found, byTrigger: input === null }, interrupted.promise);
     return found.ok ? EXIT.done : EXIT.attention;
   } finally {
     interrupted.forget();
@@ -73,7 +73,7 @@ async function perform(session: Session, steps: readonly DemoStep[]): Promise<vo
 }
 
 function report(session: Session, found: DemoFacts): string {
-  const attempts = found.attempts.map(
+  const attempts = found.outcomes.map(
     ({ number, outcome, code }) => `${number} ${outcome}${code === null ? '' : ` (${code})`}`,
   );
   const ledger = Object.entries(found.ledger).map(([currency, gap]) => `${currency} ${gap}`);
@@ -91,7 +91,12 @@ function report(session: Session, found: DemoFacts): string {
 }
 
 /** Prints what there is to look at and to type, and waits for Ctrl-C. */
-async function stay(session: Session, stage: Stage, found: DemoFacts, interrupted: Promise<never>): Promise<void> {
+async function stay(
+  session: Session,
+  stage: Stage,
+  found: DemoFacts & { readonly byTrigger: boolean },
+  interrupted: Promise<never>,
+): Promise<void> {
   const [job = '', period = ''] = found.key.split(':');
   const lines = [
     '',
@@ -103,7 +108,7 @@ async function stay(session: Session, stage: Stage, found: DemoFacts, interrupte
     'Type, for example:',
     `  npx onceper why ${found.key}`,
     `  npx onceper run ${job} --period ${period}`,
-    `  ${triggerCommand(job)}`,
+    ...(found.byTrigger ? [`  ${triggerCommand(job)}`] : []),
     `  ${backfillCommand(job, found.closing, found.closing)}`,
     '',
     'Ctrl-C ends all of it.',

@@ -109,7 +109,7 @@ function sampleSteps(stage: Stage, registry: Registry, months: () => DemoMonths)
     {
       title: 'start the same month again: backfill, trigger, and onceper run twice at once',
       run: async (tell) => {
-        await startAgain(stage, months().last, nominal, tell);
+        await startAgain(stage, { month: months().last, nominal, byTrigger: true }, tell);
         await removeOneOff(stage, registry);
       },
     },
@@ -123,8 +123,8 @@ function inputSteps(stage: Stage, months: () => DemoMonths): DemoStep[] {
       run: (tell) => backfillMonths(stage, months().all, { ...months().backfill, to: months().closing }, tell),
     },
     {
-      title: 'start the last month again: backfill, trigger, and onceper run twice at once',
-      run: (tell) => startAgain(stage, months().last, months().closing, tell),
+      title: 'start the last month again: backfill, and onceper run twice at once',
+      run: (tell) => startAgain(stage, { month: months().last, nominal: months().closing, byTrigger: false }, tell),
     },
   ];
 }

@@ -75,10 +75,19 @@ export async function removeOneOff(stage: Stage, registry: Registry): Promise<vo
   await applyJobSchedule(stage.db, stage.client, scheduleOf(stage, registry));
 }
 
-/** Starts the settled month again by every door there is, and waits until each run is recorded as a duplicate. */
-export async function startAgain(stage: Stage, month: string, nominal: Instant, tell: Tell): Promise<void> {
+/**
+ * Starts the settled month again by every door that closes it, and waits until each run is recorded. A trigger closes the
+ * month before this moment, so it is no door to an older one.
+ */
+export async function startAgain(
+  stage: Stage,
+  again: { readonly month: string; readonly nominal: Instant; readonly byTrigger: boolean },
+  tell: Tell,
+): Promise<void> {
+  const { month, nominal } = again;
   const key = businessKey('settlement', month);
-  const lines = [backfillCommand('settlement', nominal, nominal), triggerCommand('settlement')];
+  const backfill = backfillCommand('settlement', nominal, nominal);
+  const lines = again.byTrigger ? [backfill, triggerCommand('settlement')] : [backfill];
   const before = (await runsOfKey(stage.db, key)).length;
   for (const line of lines) {
     tell(line);
