@@ -12,7 +12,8 @@ export interface DemoFacts {
   readonly ok: boolean;
   readonly key: string;
   readonly runs: number;
-  readonly attempts: readonly {
+  readonly attempts: number;
+  readonly outcomes: readonly {
     readonly number: number;
     readonly outcome: string | null;
     readonly code: string | null;
