@@ -66,6 +66,23 @@ function fateOf(mode: Mode, point: Point): EffectState {
   return 'succeeded';
 }
 
+/** Runs one relay until it is lost with `expected` numbers in its hands and has recorded all others that it took. */
+async function lostRelay(gateway: (lost: Set<string>) => Gateway, expected: number): Promise<void> {
+  const lost = new Set<string>();
+  let left = 0;
+  void relayOnce(servicesOf(ledger, gateway(lost)), {
+    ...FAST,
+    concurrency: 100,
+    onEvent(event) {
+      if (event.kind === 'taken') left += event.count;
+      if (event.kind === 'recorded') left -= 1;
+    },
+  });
+  await waitFor(() => lost.size === expected && left === expected, {
+    what: `a relay to be lost with ${expected} in hand`,
+  });
+}
+
 test('twelve modes, lost at every point of a relay: one transfer a number, and the right end of each', async () => {
   const points = new Map<string, Point>();
   const modes: Record<string, Mode[]> = {};
@@ -82,13 +99,9 @@ test('twelve modes, lost at every point of a relay: one transfer a number, and t
   const real = gatewayTo(simulator.url);
   gateways.push(real);
   const patient = { ...FAST, concurrency: 100 };
-  const lost = new Set<string>();
-  void relayOnce(servicesOf(ledger, losing(real, points, lost)), patient);
-  await waitFor(() => lost.size === MODES.length * 4, { what: 'the first relay to be lost with four fifths in hand' });
+  await lostRelay((lost) => losing(real, points, lost), MODES.length * 4);
   await age(ledger, key, 0);
-  lost.clear();
-  void relayOnce(servicesOf(ledger, losingLookUps(real, points, lost)), patient);
-  await waitFor(() => lost.size === MODES.length, { what: 'the second relay to be lost with one fifth in hand' });
+  await lostRelay((lost) => losingLookUps(real, points, lost), MODES.length);
   for (const point of POINTS) {
     const number = `${key}:${subjectOf('pending', point)}:GBP:payout`;
     const settled = () =>
