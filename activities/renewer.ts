@@ -5,7 +5,7 @@ import type { Database } from '../src/store/database.ts';
 import type { Grant } from '../src/store/slices.ts';
 
 /** A share in the one renewer of a key and fence in this process; `lost` aborts when the lease is no longer ours. */
-export interface Renewal {
+interface Renewal {
   readonly lost: AbortSignal;
   release(): void;
 }

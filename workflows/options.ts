@@ -1,12 +1,6 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.ts';
 
-/** The task queue of every workflow and activity here. */
-export const TASK_QUEUE = 'onceper';
-
-/** Names of the search attributes that answer "what is settlement 2026-09 doing?" in Temporal's UI. */
-export const SEARCH_ATTRIBUTES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;
-
 /**
  * Opening and recording an end may be tried again: asked twice they answer the same. A database that is away for a night
  * must not lose a tick, so the bound is a week, not a count.

@@ -15,7 +15,7 @@ export function isFinal<State extends string>(life: Transitions<State>, state: S
 }
 
 /** What `open` decides about a run, in order of precedence: the first that applies is the answer. */
-export const DECISIONS = ['refused', 'conflict', 'duplicate', 'in_progress', 'held', 'deferred', 'admitted'] as const;
+const DECISIONS = ['refused', 'conflict', 'duplicate', 'in_progress', 'held', 'deferred', 'admitted'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
 /** Only a deferred run asks again, and only a held one can be released; every other decision is final. */
@@ -59,7 +59,7 @@ export const ACTION_LIFE: Transitions<ActionState> = {
 };
 
 /** How an attempt ended. An attempt that has not ended has no outcome. */
-export const ATTEMPT_OUTCOMES = [
+const ATTEMPT_OUTCOMES = [
   'done',
   'failed',
   'worker_lost',

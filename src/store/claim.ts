@@ -207,7 +207,7 @@ export interface GrantEnd {
  * Ends an attempt that did not close, and with it its lease: the action is `failed` and its owner goes on, or `exhausted` and
  * it stops. Null where the fence has moved on: a later grant has already ended this attempt. Must run in a transaction.
  */
-export async function endGrant(tx: Tx, end: GrantEnd): Promise<AfterAttempt | null> {
+async function endGrant(tx: Tx, end: GrantEnd): Promise<AfterAttempt | null> {
   const { rows } = await tx.query<{ budgetFrom: bigint }>(
     `select budget_from as "budgetFrom" from onceper.action
       where key = $1 and fence = $2 and state = 'running' for no key update`,
