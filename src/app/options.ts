@@ -15,6 +15,18 @@ export function wholeNumber(option: string, least: number, most: number): (text:
   };
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+
+/** A commander parser of a duration such as `500ms`, `30s` or `5m`, in milliseconds. */
+export function duration(option: string): (text: string) => number {
+  return (text) => {
+    const [, digits, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
+    const factor = UNIT_MS[unit ?? ''];
+    if (digits !== undefined && factor !== undefined) return Number.parseInt(digits, 10) * factor;
+    throw usage(`'${text}' is not a duration`, `${option} ${text}`, `for example ${option} 30s`);
+  };
+}
+
 /** Collects `--set name=value`; a name said twice or a pair without `=` is refused. */
 export function overridePair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([a-z][A-Za-z0-9]*)=(.*)$/s.exec(text) ?? [];

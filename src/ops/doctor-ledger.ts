@@ -122,5 +122,6 @@ const OVERDUE_MS = 300_000;
 async function checkDelivery(db: Database): Promise<Check> {
   const overdue = await countOverdueEffects(db, OVERDUE_MS);
   if (overdue === 0) return ok('delivery', 'no effect is overdue');
-  return warn('delivery', `${overdue} effects have been due for over five minutes`, 'npx onceper relay');
+  const which = overdue === 1 ? '1 effect has' : `${overdue} effects have`;
+  return warn('delivery', `${which} been due for over five minutes`, 'npx onceper relay');
 }

@@ -22,7 +22,8 @@ export interface Released {
 /**
  * Releases a run once, signed with who and why: a held one, which `open` then decides anew, or the owner of an exhausted or
  * cancelled key, which is admitted again in the same transaction. Slices that were finished stay finished. Throws
- * OnceperError `unknown_run`, `already_released`, or `nothing_to_release` where the run needs no release.
+ * OnceperError `unknown_run`, `nothing_to_release` where the run needs no release, or `already_released` for an owner that
+ * was let go on once: its key is released by another run.
  */
 export async function releaseRun(
   db: Database,
@@ -32,18 +33,19 @@ export async function releaseRun(
   const { startId: id, job, key, scheduledAt, overrides, decidedAt } = run;
   const action = key === null ? null : await actionByKey(db, key);
   if (key === null || scheduledAt === null || !isReleasable(run, action)) throw nothingToRelease(run, action);
-  if (run.releasedBy !== null) throw alreadyReleased(run, action);
   const released = { id, job, key, scheduledAt, overrides, decidedAt };
   if (run.decision === 'held') {
-    if (!(await signRelease(db, { ...ask, startId: id }))) throw alreadyReleased(await mustHaveRun(db, id), action);
+    // Signed before and still held means that its tick was never told: the signature stands, and the tick starts again.
+    await signRelease(db, { ...ask, startId: id });
     return { ...released, kind: 'held' };
   }
+  if (run.releasedBy !== null) throw alreadyReleased(run);
   const startWindowMs = await startWindowOf(db, action);
   await transaction(db, { lockTimeout: 15_000 }, async (tx) => {
     if (!(await readmitAction(tx, { key, ownerRun: id, startWindowMs }))) {
       throw nothingToRelease(run, await actionByKey(tx, key));
     }
-    if (!(await signRelease(tx, { ...ask, startId: id }))) throw alreadyReleased(run, action);
+    if (!(await signRelease(tx, { ...ask, startId: id }))) throw alreadyReleased(await mustHaveRun(db, id));
   });
   return { ...released, kind: 'readmitted' };
 }
@@ -86,13 +88,11 @@ function nothingToRelease(run: StoredRun, action: Action | null): OnceperError {
 }
 
 /** A signature is never overwritten: who let it go on the first time must stay readable. */
-function alreadyReleased(run: StoredRun, action: Action | null): OnceperError {
-  const again = action !== null && (action.state === 'exhausted' || action.state === 'cancelled');
-  const retry = `${runCommand(run.job, run.period ?? '')} opens another run, which is held and can be released`;
+function alreadyReleased(run: StoredRun): OnceperError {
   return new OnceperError({
     code: 'already_released',
     message: `run ${run.startId} was released before, by ${run.releasedBy ?? 'somebody'}: "${run.releaseReason ?? ''}"`,
-    remedy: again ? retry : `npx onceper why ${run.key ?? ''}`,
+    remedy: `${runCommand(run.job, run.period ?? '')} opens another run, which is held and can be released`,
     at: run.key ?? run.startId,
   });
 }

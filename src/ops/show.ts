@@ -1,8 +1,8 @@
 import { businessKey } from '../kernel/key.ts';
-import { previousPeriod } from '../kernel/period.ts';
+import { periodBounds, periodClosedBy } from '../kernel/period.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, AttemptOutcome, Decision, EffectState, Trigger } from '../kernel/transitions.ts';
-import { parseRule, periodCalendar } from '../jobs/rule.ts';
+import { type JobRule, parseRule, periodCalendar } from '../jobs/rule.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
 import { effectCounts } from '../store/outbox-read.ts';
@@ -49,13 +49,19 @@ export async function readKey(tx: Tx, key: string): Promise<KeyStory> {
     zone: rule?.zone ?? 'UTC',
     leaseMs: (rule?.leaseSeconds ?? 0) * 1_000,
     nominal: rule === null ? null : closingInstant(rule, period),
-    previous: rule === null ? null : businessKey(job, previousPeriod(period, periodCalendar(rule))),
+    previous: rule === null ? null : businessKey(job, periodBefore(rule, period)),
     action,
     runs: await runsOfKey(tx, key),
     attempts: await attemptsOfKey(tx, key),
     slices: await sliceCounts(tx, key),
     effects: await effectCounts(tx, key),
   };
+}
+
+/** The period that ended where this one starts: not always the previous label, since the clock may jump over one. */
+function periodBefore(rule: JobRule, period: string): string {
+  const calendar = periodCalendar(rule);
+  return periodClosedBy(periodBounds(period, calendar).starts, calendar);
 }
 
 /** The state of a key without an action: that of its newest run. */

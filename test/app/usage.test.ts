@@ -62,6 +62,12 @@ test('a variable that this product does not have stops the command and names the
   expect(printed.code).toBe(2);
 });
 
+test('a relay without a database ends at its start, instead of waiting for it', async () => {
+  const printed = await typed(['relay'], { ...NO_DATABASE, ONCEPER_GATEWAY_URL: `http://${NOBODY}` });
+  expect(printed.err).toMatch(/^database_unreachable: [^\n]*\n$/);
+  expect(printed.code).toBe(1);
+});
+
 test('a profile of Temporal that does not exist is named', async () => {
   const printed = await typed(['doctor'], { TEMPORAL_PROFILE: 'nowhere' });
   expect(printed.err).toMatch(/^bad_configuration: .*'nowhere'.* \(TEMPORAL_PROFILE\) — /);

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { Option } from 'commander';
 import { localClock } from '../../ops/both-clocks.ts';
 import { releaseRun } from '../../ops/release.ts';
 import { lastPoll, planRun, startTick, type When } from '../../ops/run.ts';
@@ -7,7 +8,7 @@ import type { Database } from '../../store/database.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type ExitCode, exitCodeOfRun } from '../exit-codes.ts';
 import { usage } from '../fault.ts';
-import { overridePair } from '../options.ts';
+import { duration, overridePair } from '../options.ts';
 import type { Session } from '../session.ts';
 import { renderRun, sentenceOf } from '../run-text.ts';
 
@@ -16,6 +17,7 @@ interface RunOptions {
   readonly at?: string;
   readonly set?: Readonly<Record<string, string>>;
   readonly wait?: boolean;
+  readonly within: number;
   readonly release?: string;
   readonly reason?: string;
 }
@@ -33,6 +35,11 @@ export const addRun: AddCommand = (program, act) => {
     .option('--at <instant>', 'for this nominal time, for example 2026-09-30T18:00:00Z')
     .option('--set <name=value>', 'state an override; may be repeated', overridePair)
     .option('--wait', 'wait until the key is done or stopped')
+    .addOption(
+      new Option('--within <duration>', 'wait so long for a worker to decide it')
+        .argParser(duration('--within'))
+        .default(DECIDED_WITHIN_MS, '15s'),
+    )
     .option('--release <run>', 'release the run with this id')
     .option('--reason <reason>', 'why it is released')
     .action(
@@ -116,7 +123,7 @@ async function follow(
   let isWarned = false;
   const decided = await watchRun(db, run, {
     enough: isDecided,
-    withinMs: DECIDED_WITHIN_MS,
+    withinMs: options.within,
     onRead(report, waitedMs) {
       if (isWarned || isDecided(report) || waitedMs < SILENT_MS) return;
       isWarned = true;

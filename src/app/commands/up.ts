@@ -30,10 +30,10 @@ export const addUp: AddCommand = (program, act) => {
 
 type Rules = ReturnType<typeof readRuleFile>;
 
-/** Servers that are there, and how to stop them where it was we who started them. */
+/** Servers that are there, and how to stop them where it was we who started them; `given` is when variables name both. */
 interface Started {
-  readonly kind: 'started' | 'already_running';
-  readonly servers: RunningServers;
+  readonly kind: 'started' | 'already_running' | 'given';
+  readonly servers: Pick<RunningServers, 'temporal'>;
   readonly addresses: { readonly databaseUrl: string; readonly temporalAddress: string };
   readonly stop: () => Promise<unknown>;
 }
@@ -42,16 +42,22 @@ async function start(session: Session, options: UpOptions): Promise<ExitCode> {
   // Checked first: a file with a mistake must not leave servers running.
   const rules = readRuleFile(session.registry, options.rules);
   const startOptions = startOptionsOf(session);
+  const { databaseUrl, temporalAddress } = startOptions;
+  if (databaseUrl !== null && temporalAddress !== null) {
+    const addresses = { databaseUrl, temporalAddress };
+    await prepare(session, { kind: 'given', servers: { temporal: null }, addresses, stop: nothing }, rules);
+    return EXIT.done;
+  }
   if (options.detach === true) {
     const { projectDir } = startOptions;
     const started = await upDetached(startOptions);
-    const stop = () => (started.kind === 'started' ? down({ projectDir }) : Promise.resolve());
+    const stop = started.kind === 'started' ? () => down({ projectDir }) : nothing;
     await prepare(session, { ...started, stop }, rules);
     return EXIT.done;
   }
   const running = await up(startOptions);
   if (running.kind === 'already_running') {
-    await prepare(session, { ...running, stop: () => Promise.resolve() }, rules);
+    await prepare(session, { ...running, stop: nothing }, rules);
     return EXIT.done;
   }
   const stopping = drainOnSignal(createProcessLog(session.config, 'up'), 0);
@@ -62,6 +68,8 @@ async function start(session: Session, options: UpOptions): Promise<ExitCode> {
   session.note(`${ended.server} ended by itself with ${ended.code}, so all were stopped; its log is ${ended.logFile}`);
   return EXIT.failed;
 }
+
+const nothing = () => Promise.resolve();
 
 function startOptionsOf({ config, note }: Session): StartOptions {
   const { fromVariable, path, xdgCacheHome } = config.temporalCli;
@@ -101,13 +109,19 @@ async function loadInto(databaseUrl: string, config: Config, rules: Rules): Prom
   }
 }
 
+const HEADS = {
+  started: 'ready',
+  already_running: 'these run already',
+  given: 'ready; variables name both servers, so none was started',
+} as const;
+
 function render({ colours }: Session, { kind, servers, addresses }: Started, rule: LoadedRule): string {
   const { databaseUrl, temporalAddress } = addresses;
   const ui = servers.temporal === null ? [] : [`Temporal UI  ${servers.temporal.uiUrl}`];
-  const [head, close] = kind === 'started' ? ['ready', 'then:'] : ['these run already', 'go on with:'];
+  const close = kind === 'started' ? 'then:' : 'go on with:';
   const job = rule.job;
   return [
-    colours.bold(head),
+    colours.bold(HEADS[kind]),
     `PostgreSQL   ${withoutPassword(databaseUrl)}`,
     `Temporal     ${temporalAddress}`,
     ...ui,

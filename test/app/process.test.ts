@@ -1,0 +1,73 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait.ts';
+import { emptyHome, type ErrorDocument } from './command-line.ts';
+
+/** A command in a process of its own, as `npx onceper` starts it. */
+interface Child {
+  readonly process: ChildProcessWithoutNullStreams;
+  readonly out: () => string;
+  readonly err: () => string;
+  readonly ended: Promise<number | null>;
+}
+
+let database: TestDatabase;
+const children: Child[] = [];
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  for (const { process: child } of children) child.kill('SIGKILL');
+  await database.drop();
+});
+
+function start(line: readonly string[], given: Readonly<Record<string, string>> = {}): Child {
+  const file = path.resolve(import.meta.dirname, '../../bin/onceper.mjs');
+  const child = spawn(process.execPath, [file, ...line], {
+    env: { PATH: process.env['PATH'], ONCEPER_HOME: emptyHome, ...given },
+  });
+  const text = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (text.out += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (text.err += part));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const started = { process: child, out: () => text.out, err: () => text.err, ended };
+  children.push(started);
+  return started;
+}
+
+test('gateway prints its address once it listens, a relay starts against it, and both exit 0 on SIGTERM', async () => {
+  const journal = path.join(emptyHome, `journal-${randomUUID()}.jsonl`);
+  const gateway = start(['gateway', '--port', '0', '--journal', journal, '--drop-every', '5', '--json']);
+  await waitFor(() => gateway.out(), { what: 'the gateway to print its address' });
+  const { url, ...rest } = JSON.parse(gateway.out()) as { url: string; journal: string };
+  expect(rest).toMatchObject({ journal });
+  expect(existsSync(journal)).toBe(true);
+  expect((await fetch(`${url}/v1/transfers?reference=none`)).status).toBe(200);
+  expect(await (await fetch(`${url}/control/modes`)).json()).toMatchObject({ every: [{ mode: 'drop_after', n: 5 }] });
+  const relay = start(['relay', '--json'], { DATABASE_URL: database.url, ONCEPER_GATEWAY_URL: url });
+  await waitFor(() => relay.err().includes('"relay_started"'), { what: 'the relay to start' });
+  for (const child of [relay, gateway]) child.process.kill('SIGTERM');
+  expect(await Promise.all([relay.ended, gateway.ended])).toEqual([0, 0]);
+  expect(JSON.parse(relay.out())).toMatchObject({ process: 'relay', stopped: true, counts: { sent: 0 } });
+  expect(gateway.out().trim().split('\n')).toHaveLength(1);
+  for (const { err } of [relay, gateway]) {
+    const events = err()
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(events.slice(-2)).toEqual(['draining', 'stopped']);
+  }
+});
+
+test('a worker without Temporal says where it looked, in one document, and exits 1', async () => {
+  const worker = start(['worker', '--json'], { DATABASE_URL: database.url, TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  expect(await worker.ended).toBe(1);
+  expect((JSON.parse(worker.out()) as ErrorDocument).error).toMatchObject({
+    code: 'temporal_unreachable',
+    at: '127.0.0.1:1',
+  });
+});

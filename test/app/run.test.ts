@@ -1,0 +1,207 @@
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ShownKey } from '../../src/ops/show.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
+import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
+import { waitFor } from '../support/wait.ts';
+import { startTestWorker, type TestWorker } from '../support/worker.ts';
+import { documentOf, type ErrorDocument, NOBODY, type Printed, typed } from './command-line.ts';
+
+interface RunDocument {
+  readonly key: string;
+  readonly run: string;
+  readonly decision: string | null;
+  readonly document: { readonly id: string } | null;
+  readonly effects: Readonly<Record<string, number>>;
+  readonly state: string | null;
+  readonly owner: string | null;
+}
+
+/** While it burns every attempt fails; then a person mends the cause. */
+const disk = { isOnFire: false };
+const jobs = [
+  createTinyJob(2, {
+    needs: 'nothing',
+    inspect: (_, { period, overrides }) =>
+      Promise.resolve(
+        period === '2026-04' && overrides['empty'] !== 'true'
+          ? { kind: 'held', code: 'empty', reason: '2026-04 has nothing' }
+          : { kind: 'ready' },
+      ),
+    perform: () => (disk.isOnFire ? Promise.reject(new Error('the disk is on fire')) : Promise.resolve()),
+  }),
+];
+
+let namespace: TestNamespace;
+let environment: Record<string, string>;
+let client: Client;
+let worker: TestWorker | undefined;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  const database = await createTestDatabase();
+  namespace = await createTestNamespace();
+  const db = openDatabase({ url: database.url, name: 'test', max: 2 });
+  await installTinyJob(db, { first: '2026-01', budget: 1 });
+  client = new Client({
+    connection: await Connection.connect({ address: namespace.address }),
+    namespace: namespace.namespace,
+  });
+  ends.push(
+    () => db.close(),
+    () => client.connection.close(),
+    () => database.drop(),
+  );
+  environment = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: namespace.address,
+    TEMPORAL_NAMESPACE: namespace.namespace,
+  };
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  for (const end of ends) await end();
+});
+
+const run = (...line: string[]): Promise<Printed> => typed(['run', ...line], environment, { jobs });
+const runJson = async (...line: string[]) => {
+  const printed = await run(...line, '--json');
+  return { exit: printed.code, ...documentOf<RunDocument>(printed) };
+};
+
+describe('run, while no worker polls', () => {
+  test('says after a bounded wait that the start is kept, which worker to start, and exits 5', async () => {
+    const printed = await run('tiny', '--period', '2026-01', '--within', '200ms', '--json');
+    const { run: id, ...document } = documentOf<RunDocument>(printed);
+    expect(document).toMatchObject({ key: 'tiny:2026-01', decision: null, document: null, effects: {} });
+    expect(printed.err).toContain(
+      `no worker polls task queue onceper; the start is kept in Temporal as tiny-run-${id}`,
+    );
+    expect(printed.err).toContain('npx onceper worker, then npx onceper why tiny:2026-01');
+    expect(printed.code).toBe(5);
+    expect((await client.workflow.getHandle(`tiny-run-${id}`).describe()).status.name).toBe('RUNNING');
+  });
+
+  test('refuses at the door what could never be admitted, and starts nothing', async () => {
+    const next = `${new Date().getUTCFullYear() + 1}-01`;
+    const refused: readonly (readonly [string[], string, number])[] = [
+      [['tiny', '--period', '2026-1'], 'malformed_period', 2],
+      [['tiny', '--period', '2026-13'], 'malformed_period', 2],
+      [['tiny', '--at', 'yesterday'], 'malformed_instant', 2],
+      [['tiny', '--period', '2026-01', '--set', 'speed=9'], 'unknown_override', 2],
+      [['tiny', '--period', next], 'not_ended', 3],
+      [['tiny', '--period', '2025-12'], 'before_first', 3],
+      [['tiny', '--at', '2025-12-01T00:00:00Z'], 'before_first', 3],
+    ];
+    for (const [line, code, exit] of refused) {
+      const printed = await run(...line, '--json');
+      expect(documentOf<ErrorDocument>(printed).error.code).toBe(code);
+      expect(printed.code).toBe(exit);
+    }
+    const { count } = await client.workflow.count(`WorkflowType = 'tick'`);
+    expect(count).toBeLessThanOrEqual(1);
+  });
+
+  test('names the address of a Temporal that is not there', async () => {
+    const printed = await typed(
+      ['run', 'tiny', '--period', '2026-01'],
+      { ...environment, TEMPORAL_ADDRESS: NOBODY },
+      { jobs },
+    );
+    expect(printed.err.trimEnd().split('\n').at(-1)).toMatch(/^temporal_unreachable: .* \(127\.0\.0\.1:1\) — start it/);
+    expect(printed.code).toBe(1);
+  });
+
+  test('names the namespace that is not there', async () => {
+    const printed = await typed(
+      ['run', 'tiny', '--period', '2026-01'],
+      { ...environment, TEMPORAL_NAMESPACE: 'nowhere' },
+      { jobs },
+    );
+    expect(printed.err.trimEnd().split('\n').at(-1)).toMatch(/^no_namespace: .* \(nowhere\) — npx temporal operator/);
+    expect(printed.code).toBe(1);
+  });
+});
+
+describe('run, with a worker', () => {
+  beforeAll(async () => {
+    worker = await startTestWorker({ namespace, databaseUrl: environment['DATABASE_URL'] ?? '', jobs });
+  });
+
+  test('the start that nobody had decided goes on when a worker comes', async () => {
+    const waited = await runJson('tiny', '--period', '2026-01', '--wait');
+    expect(['in_progress', 'duplicate', 'admitted']).toContain(waited.decision);
+    expect(waited).toMatchObject({ exit: 0, state: 'done', document: { id: 'doc-tiny:2026-01' } });
+  });
+
+  test('admitted and waited for it prints the document and exits 0; again it is a duplicate with the same', async () => {
+    const first = await runJson('tiny', '--period', '2026-02', '--wait');
+    expect(first).toMatchObject({
+      exit: 0,
+      key: 'tiny:2026-02',
+      decision: 'admitted',
+      document: { id: 'doc-tiny:2026-02', totals: {} },
+      effects: { pending: 2 },
+      owner: first.run,
+    });
+    const again = await runJson('tiny', '--period', '2026-02');
+    expect(again).toMatchObject({ exit: 0, decision: 'duplicate', document: first.document, owner: first.run });
+    expect(again.run).not.toBe(first.run);
+  });
+
+  test('twice at once, one is admitted, and both name the same owner', async () => {
+    const [one, two] = await Promise.all([
+      runJson('tiny', '--period', '2026-03', '--wait'),
+      runJson('tiny', '--at', '2026-04-01T09:00:00Z', '--wait'),
+    ]);
+    expect([one.exit, two.exit]).toEqual([0, 0]);
+    expect([one.decision, two.decision].filter((decision) => decision === 'admitted')).toHaveLength(1);
+    expect(one.owner).toBe(two.owner);
+    expect(one.document).toEqual(two.document);
+  });
+
+  test('without a time it is stamped by the database, says for which period, and closes the last that has ended', async () => {
+    const printed = await run('tiny', '--json');
+    const { key, run: id } = documentOf<RunDocument>(printed);
+    expect(printed.err).toMatch(new RegExp(`^${key}, planned for .* UTC \\(20.*Z\\), as run ${id}\n`));
+    const shown = documentOf<ShownKey>(await typed(['show', key, '--json'], environment, { jobs }));
+    expect(shown.runs).toMatchObject([{ run: id, trigger: 'manual', actor: 'tester' }]);
+  });
+
+  test('a stated override that differs from what was settled is a conflict, and exits 4', async () => {
+    expect(await runJson('tiny', '--period', '2026-02', '--set', 'color=red')).toMatchObject({
+      exit: 4,
+      decision: 'conflict',
+    });
+  });
+
+  test('held it exits 3 and prints the release; released it goes on as the same run', async () => {
+    const held = await run('tiny', '--period', '2026-04');
+    expect(held.code).toBe(3);
+    const [, id = ''] = /npx onceper run --release (\S+) --reason/.exec(held.out) ?? [];
+    const released = await runJson('--release', id, '--reason', 'the shops were closed', '--wait');
+    expect(released).toMatchObject({ exit: 0, run: id, decision: 'admitted', document: { id: 'doc-tiny:2026-04' } });
+    expect(await run('--release', id, '--reason', 'again')).toMatchObject({ code: 3, out: '' });
+  });
+
+  test('exhausted it exits 6; when the cause is mended its release admits it again and it ends done', async () => {
+    disk.isOnFire = true;
+    const failed = await runJson('tiny', '--period', '2026-05', '--wait');
+    expect(failed).toMatchObject({ exit: 6, decision: 'admitted', state: 'exhausted', document: null });
+    expect(await runJson('tiny', '--period', '2026-05')).toMatchObject({ exit: 3, decision: 'held' });
+    disk.isOnFire = false;
+    const released = await runJson('--release', failed.run, '--reason', 'the disk was replaced', '--wait');
+    expect(released).toMatchObject({ exit: 0, run: failed.run, state: 'done', document: { id: 'doc-tiny:2026-05' } });
+  });
+
+  test('every tick that was started by hand has completed: a duplicate fails nothing', async () => {
+    const failed = () =>
+      client.workflow.count(`WorkflowType = 'tick' and ExecutionStatus in ('Failed','Terminated','TimedOut')`);
+    const completed = () => client.workflow.count(`WorkflowType = 'tick' and ExecutionStatus = 'Completed'`);
+    await waitFor(async () => (await completed()).count >= 9, { what: 'the ticks to be seen as completed' });
+    expect((await failed()).count).toBe(0);
+  });
+});
