@@ -1,20 +1,19 @@
+import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { OnceperError } from '../kernel/error.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-/** A port of the loopback interface that nobody listens on at this moment; another process may still take it first. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, LOOPBACK, () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
-  });
+/**
+ * A port of the loopback interface that nobody listens on at this moment, picked at random below those that the system
+ * hands to outgoing connections: one of these would be taken again before a server has come as far as to listen on it.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(18_000, 32_000);
+    if (!(await isPortTaken(port))) return port;
+  }
 }
 
 /** Whether somebody listens on this port of the loopback interface, or we may not. */

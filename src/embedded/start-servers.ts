@@ -121,10 +121,16 @@ async function onFreePort<T>(
       if (port !== from) options.onProgress?.(`port ${from} is taken; ${name} listens on ${port}`);
       return started;
     } catch (error) {
-      if (tries === PORT_TRIES || !(await isPortTaken(port))) throw error;
-      first = port + 1;
+      const isTaken = await isPortTaken(port);
+      if (tries === PORT_TRIES || !(isTaken || isAddressInUse(error))) throw error;
+      first = isTaken ? port + 1 : port;
     }
   }
+}
+
+/** A server has more ports than the one it is known by. */
+function isAddressInUse(error: unknown): boolean {
+  return error instanceof Error && /address already in use/i.test(error.message);
 }
 
 function noteAlive(note: NoteProcess, server: ServerName, pid: number): void {

@@ -32,8 +32,13 @@ export async function testProject(
   const { started = 'before', ...options } = given;
   const projectDir = throwAwayFolder('onceper-project-');
   onTestFinished(async () => {
-    await down({ projectDir });
-    rmSync(projectDir, { recursive: true, force: true });
+    try {
+      await down({ projectDir });
+    } finally {
+      // Whatever a failed test left of it, so that nothing of a run outlives the run.
+      for (const pid of processesOf(projectDir)) process.kill(pid, 'SIGKILL');
+      rmSync(projectDir, { recursive: true, force: true });
+    }
   });
   if (started === 'before') {
     template ??= makeTemplate();
