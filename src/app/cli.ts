@@ -7,6 +7,7 @@ import { createSession, type Session } from './session.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
+import { addDrill } from './commands/drill.ts';
 import { addEffects } from './commands/effects.ts';
 import { addGateway } from './commands/gateway.ts';
 import { addImport } from './commands/import.ts';
@@ -37,6 +38,7 @@ const COMMANDS: readonly AddCommand[] = [
   addWhy,
   addEffects,
   addDoctor,
+  addDrill,
 ];
 
 const EXIT_CODES = `

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Registry } from '../jobs/registry.ts';
 import { type CheckedRule, checkRule } from '../ops/rule.ts';
-import { projectFolder } from './config.ts';
+import { projectFolder } from '../embedded/project-folder.ts';
 import { readTextFile } from './options.ts';
 
 /** The rule that `up` loads unless told otherwise. */
-export const DEFAULT_RULES = join('rules', 'settlement.json');
+const DEFAULT_RULES = join('rules', 'settlement.json');
 
 /** Reads and checks a rule file before anything is started for it; without a file, the committed default. */
 export function readRuleFile(

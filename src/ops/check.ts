@@ -23,7 +23,7 @@ export function fail(check: string, detail: string, remedy: string): Check {
 }
 
 /** A row that fails because something was thrown on the way to it. */
-export function faulted(check: string, thrown: unknown): Check {
+function faulted(check: string, thrown: unknown): Check {
   if (thrown instanceof OnceperError) return fail(check, thrown.message, thrown.remedy);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return fail(check, message, 'read the log of the server at this moment');

@@ -26,7 +26,7 @@ export interface RunReport {
 }
 
 /** Reads a run and what has become of its key. */
-export async function readRun(tx: Tx, id: string, key: string | null): Promise<RunReport> {
+async function readRun(tx: Tx, id: string, key: string | null): Promise<RunReport> {
   const run = await runByStartId(tx, id);
   const known = run === null ? key : run.key;
   const action = run === null || known === null ? null : await actionByKey(tx, known);

@@ -111,7 +111,7 @@ async function listedSchedule(
 }
 
 /** The job's schedule, or null where there is none. */
-export async function describeSchedule(client: Client, job: string): Promise<ScheduleDescription | null> {
+async function describeSchedule(client: Client, job: string): Promise<ScheduleDescription | null> {
   try {
     return await client.schedule.getHandle(job).describe();
   } catch (error) {

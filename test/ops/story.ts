@@ -33,7 +33,7 @@ export interface Story {
   drop(): Promise<void>;
 }
 
-export const STORY_RULE = { zone: 'Asia/Shanghai', first: '2026-01', budget: 1 };
+const STORY_RULE = { zone: 'Asia/Shanghai', first: '2026-01', budget: 1 };
 
 /** Makes a database with the tiny job; settings of its rule and what its job does may be changed. */
 export async function createStory(
