@@ -1,6 +1,7 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { afterAll } from 'vitest';
 import { main } from '../../src/app/cli.ts';
 import type { Io } from '../../src/app/io.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
@@ -18,6 +19,7 @@ export const NOBODY = '127.0.0.1:1';
 
 /** A home without servers, so that a command finds only what the test's variables name. */
 export const emptyHome = mkdtempSync(path.join(tmpdir(), 'onceper-home-'));
+afterAll(() => rmSync(emptyHome, { recursive: true, force: true }));
 
 /** Runs a command line in this process; `given` are the only variables it sees. */
 export async function typed(
