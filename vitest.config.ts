@@ -7,6 +7,8 @@ const UNIT = ['test/kernel/**/*.test.ts', 'test/architecture/**/*.test.ts'];
 export default defineConfig({
   test: {
     reporters: ['default', new ClosingLine()],
+    // One worker is vitest's choice on two cores, and most of a test here is waiting for a server.
+    maxWorkers: 2,
     // Starting the servers may mean downloading the Temporal CLI first, and stopping them flushes to disk.
     teardownTimeout: 30_000,
     projects: [

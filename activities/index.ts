@@ -1,7 +1,10 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { codeOf } from '../src/kernel/error.ts';
+import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
+import { judgeRefusedStart, look } from './epoch.ts';
+import { expected, type ExpectedOutput } from './expected.ts';
 import * as opening from './open.ts';
 import { perform, type PerformInput, type PerformOutput } from './perform.ts';
 import { createRenewer } from './renewer.ts';
@@ -14,6 +17,9 @@ export interface Activities {
   perform(input: PerformInput): Promise<PerformOutput>;
   close(input: attempt.GrantInput): Promise<attempt.CloseOutput>;
   endAttempt(input: attempt.EndInput): Promise<attempt.EndOutput>;
+  expected(): Promise<ExpectedOutput>;
+  look(remembered: Identity | null): Promise<Identity>;
+  judgeRefusedStart(start: { readonly key: string; readonly run: string }): Promise<'rewound' | 'benign'>;
 }
 
 /**
@@ -37,6 +43,11 @@ export function createActivities(services: ActivityServices): Activities {
     perform: coded('perform', (input: PerformInput) => beating(() => perform(services, renewer, input))),
     close: coded('close', (input: attempt.GrantInput) => beating(() => attempt.close(services, input))),
     endAttempt: coded('endAttempt', (input: attempt.EndInput) => attempt.endAttempt(services, input)),
+    expected: () => coded('expected', () => expected(services))(null),
+    look: coded('look', (remembered: Identity | null) => look(services, remembered)),
+    judgeRefusedStart: coded('judgeRefusedStart', (start: { key: string; run: string }) =>
+      judgeRefusedStart(services, start),
+    ),
   };
 }
 

@@ -11,6 +11,8 @@ export interface ActivityServices {
   /** The deployed build, stored on actions and attempts. */
   readonly release: string;
   readonly log: Log;
+  /** How Temporal describes the latest execution of a workflow ID, for example `COMPLETED`; null where it knows none. */
+  readonly statusOfWorkflow: (workflowId: string) => Promise<string | null>;
   /** Aborted when the worker begins to drain: no further slice is begun. */
   readonly draining: AbortSignal;
 }

@@ -1,2 +1,4 @@
+export { epoch } from './epoch.ts';
+export { expect } from './expect.ts';
 export { period } from './period.ts';
 export { tick } from './tick.ts';

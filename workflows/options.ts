@@ -36,3 +36,11 @@ export const { perform } = proxyActivities<Pick<Activities, 'perform'>>({
   heartbeatTimeout: '3 seconds',
   retry: { maximumAttempts: 1 },
 });
+
+/** Looks at the ledger as a whole. A database that is away is looked at again by the next check, minutes later. */
+export const { look, expected, judgeRefusedStart } = proxyActivities<
+  Pick<Activities, 'look' | 'expected' | 'judgeRefusedStart'>
+>({
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 seconds', maximumAttempts: 5 },
+});

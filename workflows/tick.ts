@@ -1,17 +1,8 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import {
-  continueAsNew,
-  ParentClosePolicy,
-  sleep,
-  startChild,
-  WorkflowIdReusePolicy,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { continueAsNew, sleep, workflowInfo } from '@temporalio/workflow';
 import type { OpenInput, OpenOutput } from '../activities/open.ts';
-import { open } from './options.ts';
-import type { period } from './period.ts';
-import { periodAttributes } from './search-attributes.ts';
+import { judgeRefusedStart, open } from './options.ts';
+import { startOwner } from './start-owner.ts';
 
 /**
  * A start of a job. From the schedule it carries the job only: the nominal time is Temporal's own search attribute. Our own
@@ -47,7 +38,7 @@ export async function tick(input: TickInput): Promise<TickOutput> {
       await sleep(opened.askAgainMs ?? 1_000);
       continue;
     }
-    if (opened.decision === 'admitted' || opened.decision === 'in_progress') await startOwner(opened);
+    if (opened.decision === 'admitted' || opened.decision === 'in_progress') await startOwnerOf(opened);
     const { run, decision, code, reason, key, result } = opened;
     return { run, decision, code, reason, key, period: opened.period, result };
   }
@@ -72,19 +63,11 @@ function requestOf(input: TickInput): OpenInput {
   };
 }
 
-async function startOwner(opened: OpenOutput): Promise<void> {
-  const { key, owner, job } = opened;
+/** An admitted run whose owner can't be started is judged: it is benign, or the database was rewound (activities/epoch.ts). */
+async function startOwnerOf(opened: OpenOutput): Promise<void> {
+  const { job, key, owner } = opened;
   if (key === null || owner === null || opened.period === null) return;
-  try {
-    await startChild<typeof period>('period', {
-      workflowId: key,
-      args: [{ run: owner }],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
-      staticSummary: `${key}, run ${owner}`,
-      typedSearchAttributes: periodAttributes(job, opened.period, 'admitted'),
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+  const started = await startOwner({ job, key, run: owner, period: opened.period });
+  if (started === 'started' || opened.decision !== 'admitted') return;
+  await judgeRefusedStart({ key, run: owner });
 }

@@ -78,8 +78,8 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     databaseUrl: set(environment['DATABASE_URL']),
     temporalAddress: set(environment['TEMPORAL_ADDRESS']),
   };
-  const profile = temporalProfile(environment);
-  const address = profile.connectionOptions.address ?? running?.temporal?.address ?? '127.0.0.1:7233';
+  const profile = temporalProfile(environment, running?.temporal?.address ?? null);
+  const address = profile.connectionOptions.address ?? '127.0.0.1:7233';
   return {
     home,
     databaseUrl: checkedDatabaseUrl(given.databaseUrl) ?? running?.postgres?.url ?? null,
@@ -145,8 +145,16 @@ function parseVariables(environment: Environment): z.infer<typeof variables> {
   throw bad(name, `${name}: ${issue?.message ?? 'not usable'}`, `mend or unset ${name}`);
 }
 
-/** Temporal's own variables and profiles; a profile that is not there or a file that is no TOML is ours to report. */
-function temporalProfile(environment: Environment): ClientConnectConfig {
+/**
+ * Temporal's own variables and profiles; a profile that is not there or a file that is no TOML is ours to report. A server of
+ * ours that runs goes before a person's default profile, which may be of some other server and hold its keys; a variable that
+ * names an address, a profile or a file goes before both.
+ */
+function temporalProfile(environment: Environment, running: string | null): ClientConnectConfig {
+  const names = ['TEMPORAL_ADDRESS', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
+  if (running !== null && names.every((name) => set(environment[name]) === null)) {
+    return { connectionOptions: { address: running }, namespace: set(environment['TEMPORAL_NAMESPACE']) ?? 'default' };
+  }
   try {
     return loadClientConnectConfig({ overrideEnvVars: { ...environment } });
   } catch (error) {

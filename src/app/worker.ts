@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { Client, WorkflowNotFoundError } from '@temporalio/client';
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -13,6 +14,7 @@ import { OnceperError } from '../kernel/error.ts';
 import type { Log } from '../observability/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Config } from './config.ts';
+import { keepWatch } from './watch.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { drainOnSignal } from './drain.ts';
 
@@ -39,7 +41,8 @@ export interface WorkerParts {
  * by default); a grace above 0, because the default cancels activities in flight at every deploy.
  */
 export async function createWorker(parts: WorkerParts): Promise<Worker> {
-  const activities = createActivities(parts);
+  const client = new Client({ connection: parts.connection, namespace: parts.namespace });
+  const activities = createActivities({ ...parts, statusOfWorkflow: (id) => statusOfWorkflow(client, id) });
   await registerSearchAttributes(parts.connection, parts.namespace, parts.log);
   return Worker.create({
     connection: parts.connection,
@@ -54,6 +57,15 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
     maxHeartbeatThrottleInterval: '750 milliseconds',
     defaultHeartbeatThrottleInterval: '750 milliseconds',
   });
+}
+
+async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).status.name;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
 }
 
 /** Bundles the workflows once; a worker then starts in a second. */
@@ -90,6 +102,7 @@ export async function runWorker(config: Config): Promise<void> {
       });
       if (draining.aborted) return;
       draining.addEventListener('abort', () => worker.shutdown(), { once: true });
+      await keepWatch(new Client({ connection, namespace: config.temporal.namespace }), config.taskQueue);
       log({ event: 'worker_started', taskQueue: config.taskQueue, namespace: config.temporal.namespace });
       await worker.run();
     } finally {

@@ -42,6 +42,8 @@ export type Event = Subject &
     | { readonly event: 'effect_lost'; readonly number: string }
     | { readonly event: 'relay_fault'; readonly step: string; readonly code: string; readonly message: string }
     | { readonly event: 'key_delivered' }
+    | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
+    | { readonly event: 'delivery_frozen'; readonly reason: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -63,6 +65,9 @@ export function levelOf(event: Event): Level {
     case 'database_idle_error':
     case 'server_waited_for':
       return 'warn';
+    case 'period_overdue':
+    case 'delivery_frozen':
+      return 'error';
     case 'attempt_ended':
       return event.next === 'exhausted' ? 'error' : 'warn';
     case 'effect_recorded':

@@ -3,9 +3,9 @@ import { transaction, type Database } from '../store/database.ts';
 import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
-import { closingInstant } from './closing-instant.ts';
+import { closingInstant, type ExpectedPeriod, type ExpectedState } from '../jobs/expectation.ts';
 import { backfillCommand } from './commands.ts';
-import { type ExpectedPeriod, type ExpectedState, expectedPeriods } from './periods.ts';
+import { expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
 import type { JobRule } from '../jobs/rule.ts';
 

@@ -1,27 +1,13 @@
-import { endedPeriods } from '../jobs/due.ts';
+import { type ExpectedPeriod, expectPeriods } from '../jobs/expectation.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { type JobRule, periodCalendar } from '../jobs/rule.ts';
 import { OnceperError } from '../kernel/error.ts';
-import { compareInstants } from '../kernel/instant.ts';
-import { businessKey } from '../kernel/key.ts';
 import { comparePeriods, parsePeriod } from '../kernel/period.ts';
-import type { Instant, Tx } from '../kernel/sql.ts';
-import type { ActionState } from '../kernel/transitions.ts';
-import { type Action, actionsOfJob } from '../store/actions.ts';
+import type { Tx } from '../kernel/sql.ts';
+import { actionsOfJob } from '../store/actions.ts';
 import { clockOf } from '../store/database.ts';
-import { type WaitingRun, waitingRunsOfJob } from '../store/waiting-runs.ts';
-import { closingInstant } from './closing-instant.ts';
+import { waitingRunsOfJob } from '../store/waiting-runs.ts';
 import { activeRuleOf } from './rule.ts';
-import { isStalled } from './run-report.ts';
-
-/** What has become of a period that had to be run; `missing` means that nothing ever asked for it. */
-export type ExpectedState = ActionState | 'stalled' | 'held' | 'deferred' | 'not_yet_due' | 'missing';
-
-export interface ExpectedPeriod {
-  readonly period: string;
-  readonly state: ExpectedState;
-  readonly reason: string | null;
-}
 
 export interface Expectation {
   readonly job: string;
@@ -42,39 +28,10 @@ export async function expectedPeriods(
   const { job } = ask;
   const { rule } = await activeRuleOf(tx, registry, job);
   const isAsked = rangeOf(rule, ask);
-  const actions = new Map((await actionsOfJob(tx, job)).map((action) => [action.period, action]));
-  const waiting = new Map((await waitingRunsOfJob(tx, job)).map((run) => [run.key, run]));
-  const now = await clockOf(tx);
-  const periods = endedPeriods(rule, now)
-    .filter(isAsked)
-    .map((period) => {
-      const run = waiting.get(businessKey(job, period));
-      return { period, ...standing(rule, period, now, actions.get(period), run) };
-    });
+  const [actions, waiting] = [await actionsOfJob(tx, job), await waitingRunsOfJob(tx, job)];
+  const expected = expectPeriods(rule, await clockOf(tx), { actions, waiting });
+  const periods = expected.filter(({ period }) => isAsked(period));
   return { job, rule, periods };
-}
-
-function standing(
-  rule: JobRule,
-  period: string,
-  now: Instant,
-  action: Action | undefined,
-  waiting: WaitingRun | undefined,
-): Omit<ExpectedPeriod, 'period'> {
-  if (action !== undefined) return standingOf(action);
-  if (waiting !== undefined) return { state: waiting.decision, reason: `${waiting.code}: ${waiting.reason}` };
-  const due = closingInstant(rule, period);
-  if (due === null) return { state: 'missing', reason: 'the schedule has no instant that closes it' };
-  return compareInstants(due, now) > 0
-    ? { state: 'not_yet_due', reason: `its schedule instant ${due} is still to come` }
-    : { state: 'missing', reason: `its schedule instant ${due} has passed and no run was opened` };
-}
-
-function standingOf(action: Action): Omit<ExpectedPeriod, 'period'> {
-  if (isStalled(action)) {
-    return { state: 'stalled', reason: `${action.state}, but its lease ended at ${action.leaseUntil}` };
-  }
-  return { state: action.state, reason: action.skippedReason };
 }
 
 function rangeOf(rule: JobRule, ask: { from?: string; to?: string }): (period: string) => boolean {

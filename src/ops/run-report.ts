@@ -1,7 +1,8 @@
+import { isStalled } from '../jobs/expectation.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, Decision } from '../kernel/transitions.ts';
-import { type Action, actionByKey } from '../store/actions.ts';
+import { actionByKey } from '../store/actions.ts';
 import { effectCounts } from '../store/outbox-read.ts';
 import { runByStartId } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
@@ -44,11 +45,6 @@ async function readRun(tx: Tx, id: string, key: string | null): Promise<RunRepor
     slices: action === null ? { total: 0, done: 0 } : await sliceCounts(tx, action.key),
     stalled: action !== null && isStalled(action),
   };
-}
-
-/** A lease that ended while the action was admitted or running, whatever Temporal says. */
-export function isStalled(action: Pick<Action, 'state' | 'leaseLeftMs'>): boolean {
-  return (action.state === 'admitted' || action.state === 'running') && action.leaseLeftMs <= 0;
 }
 
 /** True when waiting longer can change nothing by itself: the key is finished or stopped, or the run was turned away. */

@@ -10,10 +10,9 @@ import { activeRule, ruleVersion } from '../store/rules.ts';
 import { runsOfKey, type StoredRun } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
 import { clockOf } from '../store/database.ts';
-import { closingInstant } from './closing-instant.ts';
+import { closingInstant, isStalled } from '../jobs/expectation.ts';
 import { type Document, documentOf } from './document.ts';
 import { knownKey } from './known-key.ts';
-import { isStalled } from './run-report.ts';
 
 /** All that the ledger knows of a key, read at `now`, the database's clock. */
 export interface KeyStory {

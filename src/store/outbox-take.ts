@@ -37,6 +37,7 @@ export async function takeDueEffects(
                limit $1
                  for update of outbox skip locked) o
         where a.delivering and a.job = any ($3::text[])
+          and not exists (select from onceper.epoch where frozen_at is not null)
         limit $1)
      update onceper.outbox o
         set state = case due.state when 'pending' then 'sending' when 'sending' then 'unknown' else due.state end,
@@ -78,6 +79,7 @@ export async function beginResend(
           set state = 'sending', attempts = attempts + 1, fence = fence + 1, last_sent_at = clock_timestamp(),
               due_at = clock_timestamp() + $4 * interval '1 millisecond'
         where number = $1 and fence = $2 and state = 'unknown'
+          and not exists (select from onceper.epoch where frozen_at is not null)
           and first_sent_at > clock_timestamp() - $3 * interval '1 millisecond'
        returning number, fence, attempts),
      noted as (

@@ -1,4 +1,5 @@
-import { type Expectation, type ExpectedState, expectedPeriods } from '../../ops/periods.ts';
+import type { ExpectedState } from '../../jobs/expectation.ts';
+import { type Expectation, expectedPeriods } from '../../ops/periods.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';

@@ -1,0 +1,47 @@
+import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
+import { actionByKey } from '../src/store/actions.ts';
+import { transaction } from '../src/store/database.ts';
+import { advanceEpoch, freezeDelivery, raiseEpoch, readIdentity } from '../src/store/epoch.ts';
+import type { ActivityServices } from './services.ts';
+
+/**
+ * Compares the database with what was remembered outside it, freezes delivery where it was rewound, and counts one more look.
+ * Returns what is to be remembered now. Executed twice it only counts twice.
+ */
+export async function look(services: ActivityServices, remembered: Identity | null): Promise<Identity> {
+  const { db, log } = services;
+  const found = await readIdentity(db);
+  const reason = remembered === null ? null : rewindReason(remembered, found);
+  return transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
+    if (reason !== null && remembered !== null) {
+      if (await freezeDelivery(tx, reason)) log({ event: 'delivery_frozen', reason });
+      await raiseEpoch(tx, remembered.epoch);
+    }
+    return advanceEpoch(tx);
+  });
+}
+
+/** An admitted run whose period workflow Temporal refused to start, because one with that ID exists. */
+export interface RefusedStart {
+  readonly key: string;
+  readonly run: string;
+}
+
+/**
+ * Judges a refused start. A key that is still admitted under fence 0 while Temporal has *completed* its workflow can't be:
+ * the database was rewound, and delivery freezes. Anything else is benign: another tick started the owner, or it is done.
+ */
+export async function judgeRefusedStart(
+  services: ActivityServices,
+  start: RefusedStart,
+): Promise<'rewound' | 'benign'> {
+  const { db, log } = services;
+  // Temporal first: an owner that finishes in between is then seen as done here, not as a rewind.
+  const status = await services.statusOfWorkflow(start.key);
+  const action = await actionByKey(db, start.key);
+  const untouched = action?.state === 'admitted' && action.fence === 0n && action.ownerRun === start.run;
+  if (!untouched || status !== 'COMPLETED') return 'benign';
+  const reason = `Temporal has completed ${start.key}, which this database has only just admitted`;
+  if (await freezeDelivery(db, reason)) log({ event: 'delivery_frozen', reason });
+  return 'rewound';
+}

@@ -1,0 +1,48 @@
+import { expectPeriods, OVERDUE } from '../src/jobs/expectation.ts';
+import { parseRule } from '../src/jobs/rule.ts';
+import { actionsOfJob } from '../src/store/actions.ts';
+import { clockOf } from '../src/store/database.ts';
+import { activeRule } from '../src/store/rules.ts';
+import { waitingRunsOfJob } from '../src/store/waiting-runs.ts';
+import type { ActivityServices } from './services.ts';
+
+/** What a check found: how many periods are overdue, and the owners whose period workflows must go on. */
+export interface ExpectedOutput {
+  readonly overdue: number;
+  readonly owners: readonly {
+    readonly job: string;
+    readonly period: string;
+    readonly key: string;
+    readonly run: string;
+  }[];
+}
+
+/** More owners than this wait for the next check: their ids cross Temporal. */
+const MOST_OWNERS = 100;
+
+/**
+ * Compares every expected period of every job that has a rule with the ledger, never with Temporal. Each overdue one is an
+ * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named: starting one that
+ * runs already is refused by Temporal and harmless.
+ */
+export async function expected(services: ActivityServices): Promise<ExpectedOutput> {
+  const { db, registry, log } = services;
+  const owners: ExpectedOutput['owners'][number][] = [];
+  let overdue = 0;
+  for (const job of registry.ids) {
+    const stored = await activeRule(db, job);
+    if (stored === null) continue;
+    const rule = parseRule(stored.body, `${job} version ${stored.version}`);
+    const [actions, waiting] = [await actionsOfJob(db, job), await waitingRunsOfJob(db, job)];
+    for (const { period, state } of expectPeriods(rule, await clockOf(db), { actions, waiting })) {
+      if (!OVERDUE.has(state)) continue;
+      overdue += 1;
+      log({ event: 'period_overdue', job, period, state });
+    }
+    for (const { state, period, key, ownerRun } of actions) {
+      if (state === 'admitted' || state === 'running' || state === 'failed')
+        owners.push({ job, period, key, run: ownerRun });
+    }
+  }
+  return { overdue, owners: owners.slice(0, MOST_OWNERS) };
+}

@@ -1,0 +1,30 @@
+import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+
+/** The workflow that remembers who the database is, and the schedule that checks what was expected. */
+const EPOCH_WORKFLOW = 'onceper-epoch';
+const EXPECT_SCHEDULE = 'onceper-expect';
+const EXPECT_EVERY = '5 minutes';
+
+/**
+ * Starts what watches over the ledger, where it does not run yet; any number of workers at once. The epoch workflow is asked
+ * to look at once: a worker that starts on a rewound database must not be a minute late in saying so.
+ */
+export async function keepWatch(client: Client, taskQueue: string): Promise<void> {
+  await client.workflow.signalWithStart('epoch', {
+    workflowId: EPOCH_WORKFLOW,
+    taskQueue,
+    args: [{ remembered: null }],
+    signal: 'look',
+    staticSummary: 'remembers outside the database who the database is',
+  });
+  try {
+    await client.schedule.create({
+      scheduleId: EXPECT_SCHEDULE,
+      spec: { intervals: [{ every: EXPECT_EVERY }] },
+      action: { type: 'startWorkflow', workflowType: 'expect', workflowId: 'onceper-expect', taskQueue, args: [] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: EXPECT_EVERY },
+    });
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  setHandler,
+  upsertMemo,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { Identity } from '../src/kernel/rewind.ts';
+import { look } from './options.ts';
+
+/** What is remembered outside the database; null before the first look. */
+export interface EpochInput {
+  readonly remembered: Identity | null;
+}
+
+/** Asks for a look at once: a worker that starts must not deliver from a rewound database for a minute. */
+export const lookSignal = defineSignal('look');
+
+const EVERY = '1 minute';
+
+/**
+ * Remembers outside the database who the database is, one look a minute, in this workflow's state and memo. A database that
+ * was restored, or failed over with commits lost, shows an older identity than what is remembered here, and is frozen.
+ */
+export async function epoch(input: EpochInput): Promise<never> {
+  let { remembered } = input;
+  let asked = true;
+  setHandler(lookSignal, () => {
+    asked = true;
+  });
+  for (;;) {
+    asked = false;
+    try {
+      remembered = await look(remembered);
+      upsertMemo({ epoch: { ...remembered } });
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      // The database is away: what is remembered stays, and the next look compares with it.
+    }
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof epoch>({ remembered });
+    await condition(() => asked, EVERY);
+  }
+}

@@ -1,0 +1,18 @@
+import { expected } from './options.ts';
+import { startOwner } from './start-owner.ts';
+
+/** What a check of the expected periods found, counted. */
+export interface ExpectOutput {
+  readonly overdue: number;
+  readonly redriven: number;
+}
+
+/**
+ * Checks every expected period of every job against the ledger, and starts the owner of each that is unfinished: an owner
+ * that was lost with Temporal's memory, or whose workflow failed, goes on. "Already started" is success.
+ */
+export async function expect(): Promise<ExpectOutput> {
+  const { overdue, owners } = await expected();
+  for (const owner of owners) await startOwner(owner);
+  return { overdue, redriven: owners.length };
+}
