@@ -25,6 +25,13 @@ export interface Recorder {
 /** Answers that arrive within this time share a transaction; as long, a kill turns them into look-ups. */
 const LINGER_MS = 15;
 const MAX_BATCH = 500;
+const RECORD = {
+  label: 'record',
+  byIndex: true,
+  statementTimeout: 10_000,
+  lockTimeout: 5_000,
+  idleInTransactionTimeout: 5_000,
+};
 const RETRY_MS = { first: 50, cap: 1_000 };
 
 /** Faults that pass by themselves: the transaction is rolled back or unknown, and recording again is safe by its fence. */
@@ -157,17 +164,14 @@ async function recordFailed(
 
 async function record(services: RelayServices, plan: RelayPlan, batch: readonly Recordable[]): Promise<void> {
   const byNumber = new Map(batch.map(({ effect }) => [effect.number, effect]));
-  const won = await transaction(
-    services.db,
-    { label: 'record', statementTimeout: 10_000, lockTimeout: 5_000, idleInTransactionTimeout: 5_000 },
-    (tx) =>
-      recordOutcomes(
-        tx,
-        batch.map(({ outcome }) => outcome),
-        async (inner, effects) => {
-          for (const [job, own] of byJob(effects, byNumber)) await services.jobs.get(job).settleEffects(inner, own);
-        },
-      ),
+  const won = await transaction(services.db, RECORD, (tx) =>
+    recordOutcomes(
+      tx,
+      batch.map(({ outcome }) => outcome),
+      async (inner, effects) => {
+        for (const [job, own] of byJob(effects, byNumber)) await services.jobs.get(job).settleEffects(inner, own);
+      },
+    ),
   );
   for (const { effect, outcome } of batch) {
     if (!won.has(effect.number)) continue;

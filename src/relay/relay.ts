@@ -6,8 +6,9 @@ import { count, faultEvent, noCounts, type RelayCounts } from './events.ts';
 import { planRelay, type RelayOptions, type RelayPlan, type RelayServices } from './plan.ts';
 import { createPump, type Pump } from './pump.ts';
 
-const TAKE = { label: 'take', statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTimeout: 5_000 };
-const CLEAR = { label: 'clear', statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTimeout: 5_000 };
+const SHORT = { statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTimeout: 5_000 };
+const TAKE = { ...SHORT, label: 'take', byIndex: true };
+const CLEAR = { ...SHORT, label: 'clear' };
 
 /** An idle relay asks four times a second at first and once a second in the end: a poll without work costs 1 ms. */
 const POLL_MS = { first: 250, cap: 1_000 };

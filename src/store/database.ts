@@ -16,6 +16,8 @@ export interface TransactionSettings {
   readonly statementTimeout?: number;
   readonly idleInTransactionTimeout?: number;
   readonly transactionTimeout?: number;
+  /** For hundreds of rows by their keys: between 10,000 and 100,000 rows the planner reads the table instead, 20 ms for 5. */
+  readonly byIndex?: boolean;
   /** What pg_stat_activity shows meanwhile, so that a person sees which slice a connection works on. */
   readonly label?: string;
 }
@@ -169,6 +171,7 @@ function opening(settings: TransactionSettings, name: string): string {
   set('statement_timeout', settings.statementTimeout);
   set('idle_in_transaction_session_timeout', settings.idleInTransactionTimeout);
   set('transaction_timeout', settings.transactionTimeout);
+  if (settings.byIndex === true) parts.push('set local enable_seqscan = off');
   if (settings.label !== undefined) {
     parts.push(`set local application_name = ${pg.escapeLiteral(`${name} ${settings.label}`.slice(0, 63))}`);
   }
