@@ -100,7 +100,11 @@ export async function close(services: ActivityServices, input: GrantInput): Prom
   await renewLease(db, grant);
   const closed = await closeAction(db, grant, (tx, results) => job.close(tx, context, results));
   const about = { job: job.id, key: input.key, fence: input.fence };
-  if (closed.kind === 'done') log({ event: 'action_done', ...about, ms: Math.round(performance.now() - began) });
+  if (closed.kind === 'done') {
+    log({ event: 'action_done', ...about, ms: Math.round(performance.now() - began) });
+    // A database that is rewound across this close must be recognised by it.
+    await services.askForLook();
+  }
   if (closed.kind === 'lease_lost') log({ event: 'lease_lost', ...about, step: 'close' });
   return closed;
 }

@@ -13,6 +13,8 @@ export interface ActivityServices {
   readonly log: Log;
   /** How Temporal describes the latest execution of a workflow ID, for example `COMPLETED`; null where it knows none. */
   readonly statusOfWorkflow: (workflowId: string) => Promise<string | null>;
+  /** Asks the epoch workflow to look at the database soon; what fails is only told, since the next look is a minute away. */
+  readonly askForLook: () => Promise<void>;
   /** Aborted when the worker begins to drain: no further slice is begun. */
   readonly draining: AbortSignal;
 }

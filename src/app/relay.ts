@@ -34,7 +34,8 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
   }
 }
 
-function requireGateway({ gateway }: Config): Config['gateway'] & { readonly url: string } {
+/** The gateway's terms; throws OnceperError `gateway_unset` where no address is known. */
+export function requireGateway({ gateway }: Config): Config['gateway'] & { readonly url: string } {
   const { url } = gateway;
   if (url !== null) return { ...gateway, url };
   throw new OnceperError({

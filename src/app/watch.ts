@@ -1,4 +1,5 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Log } from '../observability/log.ts';
 
 /** The workflow that remembers who the database is, and the schedule that checks what was expected. */
 const EPOCH_WORKFLOW = 'onceper-epoch';
@@ -26,5 +27,14 @@ export async function keepWatch(client: Client, taskQueue: string): Promise<void
     });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+}
+
+/** Asks for a look at the database; a watch that does not run yet is told of, not thrown. */
+export async function askForLook(client: Client, log: Log): Promise<void> {
+  try {
+    await client.workflow.getHandle(EPOCH_WORKFLOW).signal('look');
+  } catch (error) {
+    log({ event: 'look_not_asked', message: error instanceof Error ? error.message : String(error) });
   }
 }

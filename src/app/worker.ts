@@ -14,7 +14,7 @@ import { OnceperError } from '../kernel/error.ts';
 import type { Log } from '../observability/log.ts';
 import type { Database } from '../store/database.ts';
 import type { Config } from './config.ts';
-import { keepWatch } from './watch.ts';
+import { askForLook, keepWatch } from './watch.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { drainOnSignal } from './drain.ts';
 
@@ -42,7 +42,11 @@ export interface WorkerParts {
  */
 export async function createWorker(parts: WorkerParts): Promise<Worker> {
   const client = new Client({ connection: parts.connection, namespace: parts.namespace });
-  const activities = createActivities({ ...parts, statusOfWorkflow: (id) => statusOfWorkflow(client, id) });
+  const activities = createActivities({
+    ...parts,
+    statusOfWorkflow: (id) => statusOfWorkflow(client, id),
+    askForLook: () => askForLook(client, parts.log),
+  });
   await registerSearchAttributes(parts.connection, parts.namespace, parts.log);
   return Worker.create({
     connection: parts.connection,

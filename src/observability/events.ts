@@ -44,6 +44,7 @@ export type Event = Subject &
     | { readonly event: 'key_delivered' }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
+    | { readonly event: 'look_not_asked'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -58,6 +59,7 @@ export function levelOf(event: Event): Level {
     case 'slices_performed':
     case 'relay_batch':
       return 'debug';
+    case 'look_not_asked':
     case 'activity_failed':
     case 'lease_lost':
     case 'effect_lost':

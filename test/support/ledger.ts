@@ -16,6 +16,7 @@ export function servicesFor(db: Database, jobs: readonly Job[]): ActivityService
     registry: createRegistry(jobs),
     release: 'test',
     log: () => undefined,
+    askForLook: () => Promise.resolve(),
     statusOfWorkflow: () => Promise.resolve(null),
     draining: new AbortController().signal,
   };

@@ -7,31 +7,45 @@ import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
+import { normaliseInstant } from '../../kernel/instant.ts';
+import { reconcile } from '../reconcile-rewind.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
+
+interface DoctorOptions {
+  readonly reconcileRewind?: true;
+  readonly since: string;
+}
 
 /** `doctor`: whether everything that a settlement needs is there and as it must be. */
 export const addDoctor: AddCommand = (program, act) => {
   command(program, 'doctor', {
     summary: 'look at servers, schema, rules, schedules, worker, books, periods and effects; changes nothing',
     example: 'npx onceper doctor',
-  }).action(
-    act(async (session) => {
-      const { config, registry } = session;
-      const log = createProcessLog(config, 'command');
-      const checks = await examine({
-        registry,
-        taskQueue: config.taskQueue,
-        openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
-        connectTemporal: () => connectTemporal(config),
-        pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
-        checkGateway: () => gatewayCheck(config),
-      });
-      const code = exitCodeOf(checks);
-      session.answer({ ok: code === EXIT.done, checks: checks.map(rowOf) }, render(session, checks));
-      return code;
-    }),
-  );
+  })
+    .option(
+      '--reconcile-rewind',
+      'compare a frozen ledger with the counterparty, and let delivery go on when nothing is lost',
+    )
+    .option('--since <instant>', 'ask the counterparty for transfers from this instant on', '1970-01-01T00:00:00Z')
+    .action(
+      act(async (session, options: DoctorOptions) => {
+        if (options.reconcileRewind === true) return reconcile(session, normaliseInstant(options.since));
+        const { config, registry } = session;
+        const log = createProcessLog(config, 'command');
+        const checks = await examine({
+          registry,
+          taskQueue: config.taskQueue,
+          openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
+          connectTemporal: () => connectTemporal(config),
+          pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
+          checkGateway: () => gatewayCheck(config),
+        });
+        const code = exitCodeOf(checks);
+        session.answer({ ok: code === EXIT.done, checks: checks.map(rowOf) }, render(session, checks));
+        return code;
+      }),
+    );
 };
 
 /** A row that fails needs somebody; a server that can't be reached comes before all else. */
