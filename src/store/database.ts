@@ -7,8 +7,13 @@ import { faultOf } from './fault.ts';
 export interface Database extends Tx {
   readonly pool: pg.Pool;
   readonly name: string;
+  /** `server_version_num`, asked once. */
+  readonly serverVersion: () => Promise<number>;
   close(): Promise<void>;
 }
+
+/** PostgreSQL knows transaction_timeout from this version on; before it a claim ends the backends that block it (blockers.ts). */
+export const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
 /** Settings of one transaction, in milliseconds; `set local`, so they end with it. */
 export interface TransactionSettings {
@@ -71,7 +76,27 @@ export function openDatabase(options: {
     async query<Row>(text: string, values?: readonly unknown[]) {
       return execute<Row>(pool, text, values);
     },
+    serverVersion: cachedVersion(pool),
     close: () => pool.end(),
+  };
+}
+
+/** A server is not replaced under a pool; a failure to ask is not remembered. */
+function cachedVersion(pool: pg.Pool): () => Promise<number> {
+  let asked: Promise<number> | undefined;
+  const ask = async () => {
+    const { rows } = await execute<{ version: number }>(
+      pool,
+      `select current_setting('server_version_num')::int4 as version`,
+    );
+    return rows[0]?.version ?? 0;
+  };
+  return () => {
+    asked ??= ask().catch((error: unknown) => {
+      asked = undefined;
+      throw error;
+    });
+    return asked;
   };
 }
 
@@ -84,11 +109,12 @@ export async function transaction<T>(
   settings: TransactionSettings,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
+  const known = await knownSettings(db, settings);
   const client = await connect(db);
   const tx: Tx = { query: (text, values) => execute(client, text, values) };
   let broken: Error | undefined;
   try {
-    await tx.query(opening(settings, db.name));
+    await tx.query(opening(known, db.name));
     const result = await work(tx);
     await commit(client);
     return result;
@@ -160,6 +186,14 @@ async function rollBack(client: pg.PoolClient, error: unknown): Promise<Error | 
   } catch (failure) {
     return faultOf(failure);
   }
+}
+
+/** Leaves out what the server does not know. */
+async function knownSettings(db: Database, settings: TransactionSettings): Promise<TransactionSettings> {
+  if (settings.transactionTimeout === undefined) return settings;
+  if ((await db.serverVersion()) >= TRANSACTION_TIMEOUT_SINCE) return settings;
+  const { transactionTimeout: _, ...known } = settings;
+  return known;
 }
 
 function opening(settings: TransactionSettings, name: string): string {
