@@ -11,7 +11,7 @@ const transferFields = {
 };
 
 /** The body of POST /v1/transfers. */
-export const transferShape = z.object(transferFields);
+const transferShape = z.object(transferFields);
 
 /** A transfer in an answer. A counterparty may say more than the contract; what it adds is dropped. */
 export const foundTransferShape = z.object({ id: text, status: text, ...transferFields });

@@ -8,7 +8,7 @@ import { faultEvent } from './events.ts';
 import type { RelayPlan, RelayServices } from './plan.ts';
 
 /** An outcome and the effect that it is of. */
-export interface Recordable {
+interface Recordable {
   readonly effect: TakenEffect;
   readonly outcome: EffectOutcome;
 }

@@ -9,12 +9,12 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 export const TEST_JOB = 'payroll';
 
 /** A month's key of the test job. */
-export function testKey(period = '2026-09'): string {
+function testKey(period = '2026-09'): string {
   return `${TEST_JOB}:${period}`;
 }
 
 /** An effect's number of the test job. */
-export function testNumber(key: string, subject: string): string {
+function testNumber(key: string, subject: string): string {
   return `${key}:${subject}:GBP:payout`;
 }
 
@@ -24,7 +24,7 @@ export function testBody(number: string, amount = '1250', destination = 'm-1'): 
 }
 
 /** Writes the test job, its rule version 1, and the table that its settleEffects posts to. Once a database. */
-export async function insertTestJob(tx: Tx): Promise<void> {
+async function insertTestJob(tx: Tx): Promise<void> {
   await tx.query(
     `with job as (insert into onceper.job (job, active_rule) values ($1, 1))
      insert into onceper.rule (job, version, body, loaded_by) values ($1, 1, '{}', 'test')`,
@@ -34,7 +34,7 @@ export async function insertTestJob(tx: Tx): Promise<void> {
 }
 
 /** Writes an action of the test job that is done and delivering. */
-export async function insertDoneAction(tx: Tx, key: string, delivering = true): Promise<void> {
+async function insertDoneAction(tx: Tx, key: string, delivering = true): Promise<void> {
   await tx.query(
     `insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
                                  release, delivering, result, done_at)

@@ -16,7 +16,7 @@ export interface SimulatorOptions {
   readonly host?: string;
 }
 
-export interface SimulatorCounts extends Readonly<Record<JournalEntry['decision'], number>> {
+interface SimulatorCounts extends Readonly<Record<JournalEntry['decision'], number>> {
   readonly posts: number;
   readonly lookUps: number;
 }
