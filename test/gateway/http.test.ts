@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../src/embedded/ports.ts';
 import { createHttpGateway, type HttpGatewayOptions } from '../../src/gateway/http.ts';
 import type { Gateway } from '../../src/gateway/port.ts';
-import { freePort } from '../../src/embedded/ports.ts';
 
 const number = 'settlement:2026-09:m-1:GBP:payout';
 const body = `{"amount":"1250","currency":"GBP","destination":"m-1","reference":"${number}"}`;

@@ -4,7 +4,7 @@ import type { EffectState } from '../../src/kernel/transitions.ts';
 import type { RelayOptions, RelayServices } from '../../src/relay/plan.ts';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
-import { testRegistry, type TestLedger } from '../support/ledger-rows.ts';
+import { type TestLedger, testRegistry } from '../support/ledger-rows.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** Short enough that a test does not wait, long enough for a loaded machine to answer in. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { Tx } from '../../src/kernel/sql.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry, type Registry } from '../../src/jobs/registry.ts';
+import type { Tx } from '../../src/kernel/sql.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
