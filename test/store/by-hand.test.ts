@@ -1,0 +1,173 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { DONE_ACTION, insert, type Statement, storeLegalRows, typed } from './by-hand-rows.ts';
+
+const SECOND = { start_id: 'run-2' };
+const THIRD_KEY = { key: 'settlement:2026-10', period: '2026-10' };
+const LATER = { number: 2, pass: 3, fence: 3, outcome: 'done', ended_at: '2026-10-01T00:00:00Z' };
+const OTHER_PERIOD = {
+  period: '2026-10',
+  starts_on: '2026-10-01',
+  ends_on: '2026-11-01',
+  starts: '2026-10-01T00:00:00Z',
+  ends: '2026-11-01T00:00:00Z',
+};
+const OPEN = { ...OTHER_PERIOD, state: 'open', sealed_by_fence: null, sealed_totals: null, closed_at: null };
+const OTHER_LINE = { merchant: 'm-2' };
+const OTHER_NUMBER = { number: 'settlement:2026-08:m-2:GBP:payout', subject: 'm-2' };
+
+/** What a hand could try, and the constraint that refuses it. */
+const REFUSED: readonly (readonly [string, Statement])[] = [
+  ['job_pk', insert('onceper.job')],
+  ['job_id_form', insert('onceper.job', { job: 'Settlement' })],
+  ['job_active_rule_exists', typed(`update onceper.job set active_rule = 7; set constraints all immediate`)],
+  ['rule_pk', insert('onceper.rule')],
+  ['rule_version_counts_from_one', insert('onceper.rule', { version: 0 })],
+  ['rule_immutable', typed(`update onceper.rule set body = '{"zone":"UTC"}'`)],
+  ['one_off_pk', insert('onceper.one_off')],
+  ['run_pk', insert('onceper.run')],
+  ['run_slot_once', insert('onceper.run', SECOND)],
+  ['run_repeats_a_run', insert('onceper.run', { ...SECOND, repeat_of: 'run-9' })],
+  ['run_trigger_known', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', trigger: 'cron' })],
+  ['run_decision_known', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', decision: 'maybe' })],
+  ['run_without_key_is_refused', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', key: null })],
+  ['run_without_time_is_refused', insert('onceper.run', { ...SECOND, scheduled_at: null })],
+  ['run_release_is_signed', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', released_by: 'os:ann' })],
+  ['action_pk', insert('onceper.action')],
+  ['action_key_derives_from_period', insert('onceper.action', { key: 'settlement:2026-09:again' })],
+  ['action_adj_is_a_number', insert('onceper.action', { key: 'settlement:2026-09:adj-01', adj: '01' })],
+  ['action_state_known', insert('onceper.action', { ...THIRD_KEY, state: 'paid' })],
+  ['action_fence_not_negative', insert('onceper.action', { ...THIRD_KEY, state: 'admitted', fence: -1 })],
+  ['action_running_has_owner', insert('onceper.action', { ...THIRD_KEY, owner_exec: null })],
+  ['action_done_has_result', typed(`update onceper.action set state = 'done' where state = 'running'`)],
+  ['action_done_has_time', insert('onceper.action', { ...DONE_ACTION, ...THIRD_KEY, done_at: null })],
+  ['action_skipped_has_reason', insert('onceper.action', { ...THIRD_KEY, state: 'skipped' })],
+  ['action_delivers_when_done', insert('onceper.action', { ...THIRD_KEY, delivering: true })],
+  ['action_rule_exists', insert('onceper.action', { ...THIRD_KEY, rule_version: 7 })],
+  ['action_never_deleted', typed('delete from onceper.action')],
+  ['action_fence_never_falls', typed(`update onceper.action set fence = 1 where fence = 2`)],
+  ['action_result_immutable', typed(`update onceper.action set result = '{}' where state = 'done'`)],
+  ['attempt_pk', insert('onceper.attempt', { ...LATER, number: 1 })],
+  ['attempt_pass_once', insert('onceper.attempt', { ...LATER, pass: 2 })],
+  ['attempt_fence_once', insert('onceper.attempt', { ...LATER, fence: 2 })],
+  ['attempt_one_open', insert('onceper.attempt', { ...LATER, outcome: null, ended_at: null })],
+  ['attempt_of_run', insert('onceper.attempt', { ...LATER, run: 'run-9' })],
+  ['attempt_of_action', insert('onceper.attempt', { ...LATER, key: 'settlement:2026-10' })],
+  ['attempt_outcome_known', insert('onceper.attempt', { ...LATER, outcome: 'paid' })],
+  ['attempt_ends_with_outcome', insert('onceper.attempt', { ...LATER, ended_at: null })],
+  ['attempt_failed_has_code', insert('onceper.attempt', { ...LATER, outcome: 'failed' })],
+  ['slice_pk', insert('onceper.slice')],
+  ['slice_of_action', insert('onceper.slice', { key: 'settlement:2026-10' })],
+  ['slice_range_runs_forward', insert('onceper.slice', { slice: 2, first_subject: 'm-3' })],
+  ['slice_done_has_result', insert('onceper.slice', { slice: 2, done_at: null })],
+  ['outbox_pk', insert('onceper.outbox')],
+  ['outbox_number_derives_from_key', insert('onceper.outbox', { number: 'settlement:2026-08:m-2:GBP:payout' })],
+  ['outbox_state_known', insert('onceper.outbox', { ...OTHER_NUMBER, state: 'paid' })],
+  ['outbox_sent_is_counted', insert('onceper.outbox', { ...OTHER_NUMBER, attempts: 0 })],
+  ['outbox_succeeded_is_named', insert('onceper.outbox', { ...OTHER_NUMBER, state: 'succeeded' })],
+  ['outbox_frozen', typed(`update onceper.outbox set body = '{"amount":"1"}'`)],
+  ['outbox_never_deleted', typed('delete from onceper.outbox')],
+  ['delivery_pk', insert('onceper.delivery')],
+  ['delivery_step_known', insert('onceper.delivery', { fence: 2, step: 'guess' })],
+  ['delivery_append_only', typed(`update onceper.delivery set outcome = 'accepted'`)],
+  ['epoch_pk', typed('insert into onceper.epoch default values')],
+  ['epoch_one_row', typed('insert into onceper.epoch (one) values (false)')],
+  ['epoch_never_falls', typed('update onceper.epoch set epoch = -1')],
+  ['epoch_freeze_has_reason', typed('update onceper.epoch set frozen_at = clock_timestamp()')],
+  ['epoch_kept', typed('delete from onceper.epoch')],
+  ['merchant_pk', insert('settlement.merchant')],
+  ['merchant_id_form', insert('settlement.merchant', { id: 'M 1' })],
+  ['period_pk', insert('settlement.period', { starts: '2026-08-02T00:00:00Z' })],
+  ['period_starts_once', insert('settlement.period', { period: '2026-10' })],
+  ['period_runs_forward', insert('settlement.period', { ...OPEN, ends: '2026-10-01T00:00:00Z' })],
+  ['period_state_known', insert('settlement.period', { ...OTHER_PERIOD, state: 'paid' })],
+  ['period_sealed_has_fence', insert('settlement.period', { ...OTHER_PERIOD, sealed_by_fence: null })],
+  ['period_open_has_no_fence', insert('settlement.period', { ...OPEN, sealed_by_fence: 1 })],
+  ['period_closed_has_totals', insert('settlement.period', { ...OTHER_PERIOD, sealed_totals: null })],
+  ['period_kept', typed('delete from settlement.period')],
+  ['period_bounds_frozen', typed(`update settlement.period set ends = ends + interval '1 hour'`)],
+  ['period_state_goes_forward', typed(`update settlement.period set state = 'open'`)],
+  ['import_pk', insert('settlement.import', { id: 1 })],
+  ['import_counts_add_up', insert('settlement.import', { known: 2 })],
+  ['transaction_pk', insert('settlement.transaction')],
+  ['transaction_currency_form', insert('settlement.transaction', { id: 't-2', currency: 'gbp' })],
+  ['transaction_immutable', typed('update settlement.transaction set amount = amount + 1')],
+  ['transaction_immutable', typed('delete from settlement.transaction')],
+  ['line_pk', insert('settlement.line')],
+  ['line_net_adds_up', insert('settlement.line', { ...OTHER_LINE, fees: 21 })],
+  ['line_closing_adds_up', insert('settlement.line', { ...OTHER_LINE, closing: 980 })],
+  ['line_payout_within_payable', insert('settlement.line', { ...OTHER_LINE, payout: 981, closing: -1 })],
+  ['line_parts_not_negative', insert('settlement.line', { ...OTHER_LINE, refunds: -20, fees: 40 })],
+  ['line_immutable', typed('update settlement.line set payout = 0, closing = 980')],
+  ['posting_pk', insert('settlement.posting')],
+  ['posting_leaves_transit_once', insert('settlement.posting', { kind: 'held', credit: 'hold' })],
+  ['posting_amount_positive', insert('settlement.posting', { ...OTHER_LINE, amount: 0 })],
+  ['posting_moves', insert('settlement.posting', { ...OTHER_LINE, credit: 'in_transit' })],
+  ['posting_accounts_known', insert('settlement.posting', { ...OTHER_LINE, credit: 'pocket' })],
+  ['posting_kind_known', insert('settlement.posting', { ...OTHER_LINE, kind: 'gift' })],
+  ['posting_immutable', typed('delete from settlement.posting')],
+  ['document_pk', insert('settlement.document', { key: 'settlement:2026-09' })],
+  ['document_once_per_key', insert('settlement.document', { id: 'doc-2' })],
+  ['document_immutable', typed(`update settlement.document set hash = ''`)],
+];
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = openDatabase({ url: database.url, name: 'by hand', max: 2 });
+  await transaction(db, {}, storeLegalRows);
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+/** Runs a statement in a transaction that is never committed; the constraint that refused it, or null. */
+async function refusedBy({ text, values }: Statement): Promise<string | null> {
+  const stop = new Error('not refused');
+  const tried = transaction(db, {}, async (tx) => {
+    await (values.length === 0 ? tx.query(text) : tx.query(text, values));
+    throw stop;
+  });
+  return tried.catch((error: unknown) => {
+    if (error === stop) return null;
+    if (error instanceof Error && 'at' in error && typeof error.at === 'string') return error.at;
+    throw error;
+  });
+}
+
+test.each(REFUSED)('%s refuses what a hand could type', async (constraint, statement) => {
+  expect(await refusedBy(statement)).toBe(constraint);
+});
+
+test('a statement that breaks nothing is not refused', async () => {
+  expect(await refusedBy(insert('onceper.run', { ...SECOND, repeat_of: 'run-1' }))).toBeNull();
+  expect(await refusedBy(insert('settlement.line', OTHER_LINE))).toBeNull();
+  expect(await refusedBy(insert('settlement.period', OPEN))).toBeNull();
+});
+
+/** Primary, unique, foreign and check constraints, unique indexes, and the names that triggers refuse under. */
+async function everyConstraint(): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `select conname as name from pg_constraint
+      where contype in ('p', 'u', 'f', 'c') and connamespace in ('onceper'::regnamespace, 'settlement'::regnamespace)
+      union
+     select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indisunique and c.relnamespace in ('onceper'::regnamespace, 'settlement'::regnamespace)`,
+  );
+  const folder = join(import.meta.dirname, '../../migrations');
+  const sql = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const raised = sql.flatMap((text) => [...text.matchAll(/constraint = '(\w+)'|refuse_change\('(\w+)'\)/g)]);
+  return [...rows.map((row) => row.name), ...raised.map(([, one, other]) => one ?? other ?? '')];
+}
+
+test('every constraint of both schemas is tried here', async () => {
+  const every = [...new Set(await everyConstraint())].sort();
+  expect(every.length).toBeGreaterThan(80);
+  expect([...new Set(REFUSED.map(([constraint]) => constraint))].sort()).toEqual(every);
+});
