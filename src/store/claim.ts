@@ -37,13 +37,24 @@ export type Claim =
 /** Thrown inside the grant's transaction to roll it back; the caller then reads why the row could not be had. */
 class GrantLost extends Error {}
 
+/** A try that another claim overtook between its transactions, and that may be made again at once. */
+const OVERTAKEN = { kind: 'overtaken' } as const;
+
 /**
  * Grants the owner run its next attempt: fence + 1, a new lease, an attempt row; the first grant seals the period and stores
  * the slice plan. Two transactions: *revoke* ends the lease of a lower pass of the same execution by a plain update, which
  * waits for no slice; then the grant takes the row `for update`, which waits for the slices in flight, at most
- * `claimLockTimeout` (throws OnceperError `lock_timeout`: claim again). Asked twice by one pass it gives its grant back.
+ * `claimLockTimeout` (throws OnceperError `lock_timeout`: claim again). Asked twice by one pass it gives its grant back. A
+ * lower pass that gets in between the two is superseded too, so a zombie's claim delays its successors by one round each.
  */
 export async function claimAttempt(db: Database, request: ClaimRequest, hooks: ClaimHooks): Promise<Claim> {
+  for (;;) {
+    const claimed = await tryClaim(db, request, hooks);
+    if (claimed.kind !== 'overtaken') return claimed;
+  }
+}
+
+async function tryClaim(db: Database, request: ClaimRequest, hooks: ClaimHooks): Promise<Claim | typeof OVERTAKEN> {
   const action = await actionByKey(db, request.key);
   const closed =
     action === null ? refusal('no_action', 'no run was admitted for this key') : foreclosed(action, request);
@@ -62,9 +73,11 @@ export async function claimAttempt(db: Database, request: ClaimRequest, hooks: C
 
 async function grant(tx: Tx, request: ClaimRequest, hooks: ClaimHooks): Promise<Claim> {
   const peeked = await actionByKey(tx, request.key);
-  const first = peeked !== null && peeked.sealedAt === null;
-  if (first) await hooks.seal(tx, peeked.fence + 1n);
-  const fence = (await lockForGrant(tx, request)) + 1n;
+  if (peeked !== null && peeked.sealedAt === null) await hooks.seal(tx, peeked.fence + 1n);
+  const locked = await lockForGrant(tx, request);
+  const fence = locked.fence + 1n;
+  // Judged under the lock: while we waited for the seal, another claim may have sealed, planned, and ended.
+  const first = !locked.sealed;
   await endLeftOpen(tx, request.key, request.execution);
   // Statements of their own: a plan in the seal's statement has the snapshot from before the wait and misses rows.
   if (first) await storePlan(tx, request.key, await hooks.plan(tx, fence));
@@ -74,9 +87,9 @@ async function grant(tx: Tx, request: ClaimRequest, hooks: ClaimHooks): Promise<
 }
 
 /** Locks the action for a grant; where another has it, GrantLost rolls the seal back. */
-async function lockForGrant(tx: Tx, request: ClaimRequest): Promise<bigint> {
-  const { rows } = await tx.query<{ fence: bigint }>(
-    `select fence from onceper.action
+async function lockForGrant(tx: Tx, request: ClaimRequest): Promise<{ fence: bigint; sealed: boolean }> {
+  const { rows } = await tx.query<{ fence: bigint; sealed: boolean }>(
+    `select fence, sealed_at is not null as sealed from onceper.action
       where key = $1 and owner_run = $2 and state in ('admitted', 'running', 'failed')
         and (state <> 'running' or lease_until <= clock_timestamp())
         and (owner_exec is distinct from $3 or owner_pass < $4)
@@ -85,7 +98,7 @@ async function lockForGrant(tx: Tx, request: ClaimRequest): Promise<bigint> {
   );
   const [row] = rows;
   if (row === undefined) throw new GrantLost();
-  return row.fence;
+  return row;
 }
 
 async function writeGrant(tx: Tx, request: ClaimRequest, fence: bigint, sealed: boolean): Promise<void> {
@@ -149,18 +162,29 @@ async function storedGrant(db: Database, request: ClaimRequest): Promise<Claim |
   };
 }
 
-async function afterFailedGrant(db: Database, request: ClaimRequest, error: unknown): Promise<Claim> {
+async function afterFailedGrant(
+  db: Database,
+  request: ClaimRequest,
+  error: unknown,
+): Promise<Claim | typeof OVERTAKEN> {
   if (!(error instanceof GrantLost || error instanceof OnceperError)) throw error;
   const action = await actionByKey(db, request.key);
   if (action === null) throw error;
   const closed = foreclosed(action, request) ?? (await storedGrant(db, request));
   if (closed !== null) return closed;
   if (action.state === 'running' && action.leaseLeftMs > 0) {
+    if (action.ownerExec === request.execution && (action.ownerPass ?? 0) < request.pass) return OVERTAKEN;
     return { kind: 'busy', until: action.leaseUntil, waitMs: action.leaseLeftMs };
   }
   if (error instanceof GrantLost) return { kind: 'busy', until: action.leaseUntil, waitMs: 0 };
-  if (!isJobRefusal(error)) throw error;
-  return recordRefusedSeal(db, request, error);
+  // Only a seal is refused: where the period was sealed meanwhile, the error is of this race, and the next pass is wiser.
+  if (action.sealedAt !== null || !isJobRefusal(error)) throw error;
+  try {
+    return await recordRefusedSeal(db, request, error);
+  } catch (lost) {
+    if (lost instanceof GrantLost) return OVERTAKEN;
+    throw lost;
+  }
 }
 
 /** Codes of the database belong to the pass, which tries again; every other code is the job's own word about its period. */
@@ -181,7 +205,7 @@ const isJobRefusal = (error: OnceperError) => !DATABASE_CODES.has(error.code);
 /** The seal was rolled back, so this grant seals nothing: it only counts the attempt, with the job's code. */
 async function recordRefusedSeal(db: Database, request: ClaimRequest, refused: OnceperError): Promise<Claim> {
   return transaction(db, { lockTimeout: request.times.claimLockTimeout, label: 'claim' }, async (tx) => {
-    const fence = (await lockForGrant(tx, request)) + 1n;
+    const fence = (await lockForGrant(tx, request)).fence + 1n;
     await endLeftOpen(tx, request.key, request.execution);
     await writeGrant(tx, request, fence, false);
     await beginAttempt(tx, { ...request, fence });
@@ -205,12 +229,13 @@ export interface GrantEnd {
 
 /**
  * Ends an attempt that did not close, and with it its lease: the action is `failed` and its owner goes on, or `exhausted` and
- * it stops. Null where the fence has moved on: a later grant has already ended this attempt. Must run in a transaction.
+ * it stops. Null where the fence has moved on: a later grant has already ended this attempt. Taken `for update`, so that it
+ * waits for the slices in flight: one that committed later would count for nothing, or belong to a period that was skipped.
  */
 async function endGrant(tx: Tx, end: GrantEnd): Promise<AfterAttempt | null> {
   const { rows } = await tx.query<{ budgetFrom: bigint }>(
     `select budget_from as "budgetFrom" from onceper.action
-      where key = $1 and fence = $2 and state = 'running' for no key update`,
+      where key = $1 and fence = $2 and state = 'running' for update`,
     [end.key, end.fence],
   );
   const [action] = rows;
@@ -226,8 +251,16 @@ async function endGrant(tx: Tx, end: GrantEnd): Promise<AfterAttempt | null> {
   return next;
 }
 
-/** Ends a granted attempt in a transaction of its own; asked twice it finds the attempt ended and answers null. */
+/**
+ * Ends a granted attempt; asked twice it finds the attempt ended and answers null. The lease goes first, in a transaction of
+ * its own, or a zombie that begins slice after slice would hold the end off. Throws OnceperError `lock_timeout`: end again.
+ */
 export async function endAttemptOf(db: Database, end: GrantEnd): Promise<AfterAttempt | null> {
+  await db.query(
+    `update onceper.action set lease_until = clock_timestamp()
+      where key = $1 and fence = $2 and state = 'running' and lease_until > clock_timestamp()`,
+    [end.key, end.fence],
+  );
   return transaction(db, { lockTimeout: 10_000, label: 'end' }, (tx) => endGrant(tx, end));
 }
 

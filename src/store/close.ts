@@ -1,5 +1,5 @@
 import type { Tx } from '../kernel/sql.ts';
-import { actionByKey } from './actions.ts';
+import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
 import { type Database, transaction } from './database.ts';
 import { fencedSettings, type Grant } from './slices.ts';
@@ -34,6 +34,7 @@ export async function closeAction(
 ): Promise<Close> {
   const before = await actionByKey(db, grant.key);
   if (before?.result !== null && before?.result !== undefined) return { kind: 'done', result: before.result };
+  if (before === null || !isHeld(before, grant)) return { kind: 'lease_lost' };
   const left = await countUnfinished(db, grant.key);
   if (left > 0) return { kind: 'slices_left', left };
   try {
@@ -46,6 +47,11 @@ export async function closeAction(
   } catch (error) {
     return afterFailedClose(db, grant, error);
   }
+}
+
+/** As far as a read can tell: the closing update decides. What is left to do is no business of a holder that was. */
+function isHeld(action: Action, grant: Grant): boolean {
+  return action.state === 'running' && action.fence === grant.fence && action.leaseLeftMs > 0;
 }
 
 /** A zombie's close may fail inside the job, for example on the document's unique key: the ledger says what is true. */

@@ -60,7 +60,7 @@ export async function skipAction(db: Database, skip: Skip, hook: (tx: Tx) => Pro
       return { kind: 'not_stoppable', state: before.state };
     }
     await hook(tx);
-    if (await markSkipped(tx, skip)) return { kind: 'stopped', from: before.state };
+    if (await markSkipped(tx, skip, before.fence)) return { kind: 'stopped', from: before.state };
     throw raced(skip.key);
   });
 }
@@ -135,11 +135,12 @@ async function insertSkipped(tx: Tx, skip: Skip): Promise<boolean> {
   return rowCount === 1;
 }
 
-async function markSkipped(tx: Tx, skip: Skip): Promise<boolean> {
+/** By the fence that was read: a grant since then may have finished slices, though it ended again. */
+async function markSkipped(tx: Tx, skip: Skip, fence: bigint): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update onceper.action set state = 'skipped', skipped_reason = $2, lease_until = clock_timestamp()
-      where key = $1 and state in ('admitted', 'failed', 'exhausted', 'cancelled')`,
-    [skip.key, skip.reason],
+      where key = $1 and fence = $3 and state in ('admitted', 'failed', 'exhausted', 'cancelled')`,
+    [skip.key, skip.reason, fence],
   );
   return rowCount === 1;
 }

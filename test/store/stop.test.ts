@@ -49,7 +49,7 @@ test('a running key is cancelled at once: its holder writes nothing more, its fi
   await performOne(services, grant, 0);
   expect(await cancel()).toEqual({ kind: 'stopped', from: 'running' });
   expect(await performOne(services, grant, 1)).toEqual({ kind: 'lease_lost' });
-  expect(await close(services, grant)).toMatchObject({ kind: 'slices_left' });
+  expect(await close(services, grant)).toEqual({ kind: 'lease_lost' });
   expect(await claim(services, { run, execution: 'e', pass: 9 })).toMatchObject({ kind: 'refused', code: 'cancelled' });
   expect((await attemptsOfKey(db, key))[0]).toMatchObject({ outcome: 'cancelled', slicesFinished: 1 });
 });
