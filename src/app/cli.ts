@@ -18,6 +18,7 @@ import { addRun } from './commands/run.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addShow } from './commands/show.ts';
 import { addUp } from './commands/up.ts';
+import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
 import { addWorker } from './commands/worker.ts';
 
@@ -29,6 +30,7 @@ const COMMANDS: readonly AddCommand[] = [
   addMigrate,
   addWorker,
   addRelay,
+  addWebhooks,
   addGateway,
   addImport,
   addSchedule,

@@ -32,6 +32,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly connections: number;
   };
+  /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
+  readonly webhookSecret: string | null;
 }
 
 /** `500ms`, `30s`, `5m`, `24h`, `7d`, in milliseconds. */
@@ -62,6 +64,7 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
   ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
   ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
+  ONCEPER_WEBHOOK_SECRET: z.string().optional(),
 });
 
 type Environment = Readonly<Record<string, string>>;
@@ -107,6 +110,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       timeoutMs: own.ONCEPER_GATEWAY_TIMEOUT,
       connections: own.ONCEPER_GATEWAY_CONNECTIONS,
     },
+    webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
   };
 }
 

@@ -40,6 +40,8 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   simulator_settings: EXIT.usage,
   unknown_drill: EXIT.usage,
   too_many_decimals: EXIT.usage,
+  webhook_secret: EXIT.usage,
+  webhook_secret_unset: EXIT.usage,
   unknown_currency: EXIT.usage,
   unknown_job: EXIT.usage,
   unknown_key: EXIT.usage,

@@ -205,7 +205,8 @@ function known(expected: Transfer, transfers: readonly FoundTransfer[], later: n
   }
 }
 
-function isSameTransfer(expected: Transfer, found: Transfer): boolean {
+/** True where both state the same money to the same place under the same number. */
+export function isSameTransfer(expected: Transfer, found: Transfer): boolean {
   return (
     expected.amount === found.amount &&
     expected.currency === found.currency &&

@@ -82,9 +82,12 @@ export type EffectState =
   | 'needs_attention'
   | 'dead';
 
-/** `sending` past its own lease is `unknown`: whoever takes it next looks the number up before anything is sent. */
+/**
+ * `sending` past its own lease is `unknown`: whoever takes it next looks the number up before anything is sent. So is a
+ * `pending` one that the counterparty is found to know.
+ */
 export const EFFECT_LIFE: Transitions<EffectState> = {
-  pending: ['sending', 'dead'],
+  pending: ['sending', 'unknown', 'dead'],
   sending: ['succeeded', 'failed', 'pending', 'pending_external', 'unknown', 'needs_attention', 'dead'],
   unknown: ['unknown', 'succeeded', 'failed', 'pending_external', 'sending', 'needs_attention', 'dead'],
   pending_external: ['pending_external', 'succeeded', 'failed', 'needs_attention'],

@@ -42,6 +42,17 @@ export type Event = Subject &
     | { readonly event: 'effect_lost'; readonly number: string }
     | { readonly event: 'relay_fault'; readonly step: string; readonly code: string; readonly message: string }
     | { readonly event: 'key_delivered' }
+    | { readonly event: 'webhooks_started'; readonly url: string }
+    | {
+        readonly event: 'webhook_decided';
+        readonly id: string;
+        readonly number: string | null;
+        readonly decision: string;
+        readonly code: string | null;
+        readonly state: string | null;
+      }
+    | { readonly event: 'webhook_refused'; readonly status: number; readonly why: string }
+    | { readonly event: 'webhook_fault'; readonly id: string | null; readonly code: string; readonly message: string }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
     | { readonly event: 'look_not_asked'; readonly message: string }
@@ -64,6 +75,8 @@ export function levelOf(event: Event): Level {
     case 'lease_lost':
     case 'effect_lost':
     case 'relay_fault':
+    case 'webhook_refused':
+    case 'webhook_fault':
     case 'database_idle_error':
     case 'server_waited_for':
       return 'warn';
@@ -74,6 +87,8 @@ export function levelOf(event: Event): Level {
       return event.next === 'exhausted' ? 'error' : 'warn';
     case 'effect_recorded':
       return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
+    case 'webhook_decided':
+      return event.decision === 'attention' || event.state === 'needs_attention' ? 'error' : 'debug';
     case 'run_decided':
     case 'attempt_granted':
     case 'attempt_busy':
@@ -81,6 +96,7 @@ export function levelOf(event: Event): Level {
     case 'key_delivered':
     case 'worker_started':
     case 'relay_started':
+    case 'webhooks_started':
     case 'gateway_started':
     case 'draining':
     case 'stopped':

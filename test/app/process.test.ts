@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait.ts';
 import { emptyHome, type ErrorDocument } from './command-line.ts';
@@ -61,6 +62,22 @@ test('gateway prints its address once it listens, a relay starts against it, and
       .map((line) => (JSON.parse(line) as { event: string }).event);
     expect(events.slice(-2)).toEqual(['draining', 'stopped']);
   }
+});
+
+test('webhooks prints its address, stores what is signed, refuses what is not, and exits 0 on SIGTERM', async () => {
+  const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+  const given = { DATABASE_URL: database.url, ONCEPER_WEBHOOK_SECRET: secret };
+  const webhooks = start(['webhooks', '--port', '0', '--json'], given);
+  await waitFor(() => webhooks.out(), { what: 'the endpoint to print its address' });
+  const { url } = JSON.parse(webhooks.out()) as { url: string };
+  const body = '{"type":"account.updated","data":{}}';
+  const headers = { ...createWebhookSigner(secret).sign('msg_1', new Date(), body) };
+  expect((await fetch(url, { method: 'POST', body, headers })).status).toBe(204);
+  expect((await fetch(url, { method: 'POST', body: `${body} `, headers })).status).toBe(401);
+  webhooks.process.kill('SIGTERM');
+  expect(await webhooks.ended).toBe(0);
+  expect(webhooks.err()).toContain('"webhook_refused"');
+  expect(webhooks.err()).not.toContain(secret.slice('whsec_'.length, 20));
 });
 
 test('a worker without Temporal says where it looked, in one document, and exits 1', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createTinyJob } from '../support/tiny-job.ts';
 import { documentOf, type ErrorDocument, NOBODY, typed } from './command-line.ts';
 
-const NO_DATABASE = { DATABASE_URL: `postgres://onceper:secret@${NOBODY}/onceper`, TEMPORAL_ADDRESS: NOBODY };
+const NO_DATABASE = { DATABASE_URL: `postgres://onceper:hushhush@${NOBODY}/onceper`, TEMPORAL_ADDRESS: NOBODY };
 const jobs = [createTinyJob(1)];
 
 /** Every mistake ends with one line that names its place and what to do, and never with a stack. */
@@ -31,6 +31,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], number, RegExp])[
   ['an unreadable rule file', ['migrate', '--rules', '/nowhere.json'], 2, /^file_unreadable: .* \(\/nowhere.json\) — /],
   ['a rule file that is none', ['up', '--rules', '/dev/null'], 2, /^malformed_rule: .* \(\/dev\/null\) — /],
   ['a relay without a gateway', ['relay'], 2, /^gateway_unset: .* \(ONCEPER_GATEWAY_URL\) — /],
+  ['webhooks without a secret', ['webhooks'], 2, /^webhook_secret_unset: .* \(ONCEPER_WEBHOOK_SECRET\) — /],
   ['a journal in no folder', ['gateway', '--port', '0', '--journal', '/nowhere/j.jsonl'], 2, /^file_unreadable: /],
   ['no database to show from', ['show', 'tiny:2026-01'], 1, /^database_unreachable: .* \(127.0.0.1:1\/onceper\) — /],
   ['no database to run with', ['run', 'tiny', '--period', '2026-01'], 1, /^database_unreachable: /],
@@ -42,7 +43,7 @@ describe('a mistake on the command line', () => {
     const printed = await typed(line, NO_DATABASE, { jobs });
     expect(printed.err.trimEnd().split('\n')).toHaveLength(1);
     expect(printed.err.trimEnd()).toMatch(pattern);
-    expect(printed.err).not.toContain('secret');
+    expect(printed.err).not.toContain('hushhush');
     expect(printed.out).toBe('');
     expect(printed.code).toBe(code);
   });

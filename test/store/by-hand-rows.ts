@@ -132,6 +132,16 @@ const ROWS = {
     payout: 980,
     closing: 0,
   },
+  'onceper.webhook': { id: 'msg_1', type: 'transfer.succeeded', number: null, body: '{}' },
+  'onceper.outbox_act': {
+    number: `${DONE}:m-1:GBP:payout`,
+    fence: 3,
+    verb: 'retry',
+    from_state: 'dead',
+    to_state: 'pending',
+    actor: 'os:ann',
+    reason: 'the account is open again',
+  },
   'settlement.posting': {
     key: DONE,
     merchant: 'm-1',

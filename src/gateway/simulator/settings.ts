@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isWebhookSecret } from '../webhook-signature.ts';
 
 /**
  * How the simulator may treat one POST. `slow` holds the number in flight for `delayMs`, then acts and answers, whether or
@@ -48,6 +49,25 @@ const settingsShape = z.strictObject({
   lookUpErrors: z.number().min(0).max(100).default(0),
   /** After this the number is forgotten, and the same number acts again; null remembers for good. */
   forgetAfterMs: ms.nullable().default(null),
+  /** What a transfer made by `pending` becomes, `afterMs` later; null waits for POST /control/settle. */
+  pendingBecomes: z
+    .strictObject({ status: z.enum(['succeeded', 'failed', 'returned']), afterMs: ms })
+    .nullable()
+    .default(null),
+  /**
+   * Whom to tell of every status, and how badly: `copies` of each message, each `delayMs` and up to `spreadMs` late, so that
+   * with a spread they overtake each other. Null tells nobody.
+   */
+  webhooks: z
+    .strictObject({
+      url: z.url(),
+      secret: z.string().refine(isWebhookSecret, 'whsec_ and base64 of at least 24 bytes'),
+      copies: z.int().min(1).max(10).default(1),
+      delayMs: ms.default(0),
+      spreadMs: ms.default(0),
+    })
+    .nullable()
+    .default(null),
 });
 
 export type SimulatorSettings = z.infer<typeof settingsShape>;

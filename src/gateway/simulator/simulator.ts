@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { OnceperError } from '../../kernel/error.ts';
 import { type Bank, createBank } from './bank.ts';
+import { createHerald } from './herald.ts';
 import { type JournalEntry, openJournal, readJournal } from './journal.ts';
 import { handleRequest } from './requests.ts';
 import { parseSettings, type SimulatorSettings, type StatedSettings } from './settings.ts';
@@ -19,6 +20,9 @@ export interface SimulatorOptions {
 interface SimulatorCounts extends Readonly<Record<JournalEntry['decision'], number>> {
   readonly posts: number;
   readonly lookUps: number;
+  /** Webhooks begun, and those of them that were answered with 2xx. */
+  readonly told: number;
+  readonly heard: number;
 }
 
 /** A counterparty that runs. */
@@ -57,12 +61,13 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const stopping = new AbortController();
   // One listener for each slow answer; node takes more than ten for a leak and warns.
   setMaxListeners(0, stopping.signal);
+  const herald = createHerald(() => counter.settings, stopping.signal);
   const counter: Counter = {
     bank,
-    teller: createTeller(bank, journal, tally, stopping.signal),
+    teller: createTeller({ bank, journal, tally, herald }, stopping.signal),
     settings: parsed.settings,
     lookUps: 0,
-    counts: () => ({ ...bank.counts(), posts: tally.arrivals, lookUps: counter.lookUps }),
+    counts: () => ({ ...bank.counts(), ...herald.counts(), posts: tally.arrivals, lookUps: counter.lookUps }),
   };
   const server = createServer({ keepAlive: true, noDelay: true }, (request, response) => {
     void handleRequest(counter, request, response);

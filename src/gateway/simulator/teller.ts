@@ -4,6 +4,7 @@ import type { FoundTransfer, Transfer } from '../port.ts';
 import { parseTransfer } from '../transfer.ts';
 import type { Bank } from './bank.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import type { Herald } from './herald.ts';
 import { chooseMode, type Mode, type SimulatorSettings } from './settings.ts';
 
 /** What a client gets for a POST: an answer, half of one, or a reset connection. */
@@ -38,10 +39,15 @@ export interface Tally {
   readonly tries: Map<string, number>;
 }
 
-interface Desk {
+/** Where the teller writes, what it remembers, and who tells others. */
+interface Office {
   readonly bank: Bank;
   readonly journal: Journal;
   readonly tally: Tally;
+  readonly herald: Herald;
+}
+
+interface Desk extends Office {
   readonly signal: AbortSignal;
   readonly inFlight: Set<string>;
 }
@@ -54,9 +60,10 @@ interface Asked {
   readonly settings: SimulatorSettings;
 }
 
-/** A teller over the bank's memory and the journal; `signal` ends the waits of slow answers. */
-export function createTeller(bank: Bank, journal: Journal, tally: Tally, signal: AbortSignal): Teller {
-  const desk: Desk = { bank, journal, tally, signal, inFlight: new Set() };
+/** A teller over the bank's memory and the journal, whose herald tells of every transfer; `signal` ends the waits of slow answers. */
+export function createTeller(office: Office, signal: AbortSignal): Teller {
+  const { tally } = office;
+  const desk: Desk = { ...office, signal, inFlight: new Set() };
   return {
     async receive(number, body, settings) {
       const attempt = (tally.tries.get(number) ?? 0) + 1;
@@ -67,14 +74,25 @@ export function createTeller(bank: Bank, journal: Journal, tally: Tally, signal:
       const mode = chooseMode(settings, number, attempt, tally.arrivals);
       return serve(desk, { number, body, transfer, mode, settings });
     },
-    async settle(number, status) {
-      const transfer = bank.latestOf(number);
-      if (transfer === null) return null;
-      const settled = { ...transfer, status };
-      await note(desk, { number, decision: 'settled', transfer: settled, status: null });
-      return settled;
-    },
+    settle: (number, status) => settle(desk, number, status),
   };
+}
+
+async function settle(desk: Desk, number: string, status: string): Promise<FoundTransfer | null> {
+  const transfer = desk.bank.latestOf(number);
+  if (transfer === null) return null;
+  const settled = { ...transfer, status };
+  await note(desk, { number, decision: 'settled', transfer: settled, status: null });
+  return settled;
+}
+
+/** The bank makes up its mind later; only its own end keeps it from that. */
+function settleLater(desk: Desk, number: string, { pendingBecomes }: SimulatorSettings): void {
+  if (pendingBecomes === null) return;
+  const { status, afterMs } = pendingBecomes;
+  delay(afterMs, undefined, { signal: desk.signal })
+    .then(() => settle(desk, number, status))
+    .catch(() => undefined);
 }
 
 async function serve(desk: Desk, asked: Asked): Promise<Reply> {
@@ -125,6 +143,7 @@ async function act(desk: Desk, { number, body, transfer, mode, settings }: Asked
   const made = { id, status: mode === 'pending' ? 'pending' : 'succeeded', ...transfer };
   const status = mode === 'error_after' ? 500 : mode === 'pending' ? 202 : 201;
   await note(desk, { number, decision: 'executed', transfer: made, status, bodyHash });
+  if (mode === 'pending') settleLater(desk, number, settings);
   if (mode === 'returned') {
     await note(desk, { number, decision: 'settled', transfer: { ...made, status: 'returned' }, status: null });
   }
@@ -145,6 +164,7 @@ async function note(desk: Desk, { number, decision, transfer, status, bodyHash }
   };
   await desk.journal.append(entry);
   desk.bank.apply(entry);
+  if (transfer !== undefined && decision !== 'replayed') desk.herald.announce(entry.seq, transfer);
 }
 
 async function refuse(
