@@ -12,6 +12,7 @@ import { type Activities, createActivities } from '../../activities/index.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Log } from '../observability/log.ts';
+import { checkRetention } from '../ops/doctor-temporal.ts';
 import type { Database } from '../store/database.ts';
 import type { Config } from './config.ts';
 import { askForLook, keepWatch } from './watch.ts';
@@ -63,6 +64,19 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
   });
 }
 
+/** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
+async function refuseShortRetention(db: Database, client: Client, jobs: Registry): Promise<void> {
+  for (const check of await checkRetention(db, client, jobs)) {
+    if (check.state !== 'fail') continue;
+    throw new OnceperError({
+      code: 'retention_too_short',
+      message: check.detail,
+      remedy: check.remedy ?? 'npx onceper doctor',
+      at: check.check,
+    });
+  }
+}
+
 async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
   try {
     return (await client.workflow.getHandle(workflowId).describe()).status.name;
@@ -84,6 +98,7 @@ export async function runWorker(config: Config): Promise<void> {
   const draining = drainOnSignal(log, config.drainGraceMs);
   installRuntime(log);
   const address = config.temporal.connectionOptions.address ?? '';
+  const jobs = createJobs();
   const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
   const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
   try {
@@ -97,7 +112,7 @@ export async function runWorker(config: Config): Promise<void> {
         taskQueue: config.taskQueue,
         db,
         renewals,
-        registry: createJobs(),
+        registry: jobs,
         release: config.release,
         log,
         slots: config.workerSlots,
@@ -106,7 +121,9 @@ export async function runWorker(config: Config): Promise<void> {
       });
       if (draining.aborted) return;
       draining.addEventListener('abort', () => worker.shutdown(), { once: true });
-      await keepWatch(new Client({ connection, namespace: config.temporal.namespace }), config.taskQueue);
+      const client = new Client({ connection, namespace: config.temporal.namespace });
+      await refuseShortRetention(db, client, jobs);
+      await keepWatch(client, config.taskQueue);
       log({ event: 'worker_started', taskQueue: config.taskQueue, namespace: config.temporal.namespace });
       await worker.run();
     } finally {

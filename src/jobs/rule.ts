@@ -29,6 +29,8 @@ const ruleShape = z.strictObject({
   budget: positive.default(5),
   /** Runs later than this after their period's end are held; null sets no limit. */
   latenessDays: positive.nullable().default(null),
+  /** How many days the ledger keeps keys; null keeps them for good, as settlement does. */
+  keepKeysDays: positive.nullable().default(null),
   /** While one of these is reached, further runs are deferred; null sets no limit. */
   limits: z
     .strictObject({

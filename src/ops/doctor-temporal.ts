@@ -1,5 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
+import { type JobRule, parseRule } from '../jobs/rule.ts';
+import { retentionFault } from '../kernel/retention.ts';
+import { activeRule } from '../store/rules.ts';
+import { CATCH_UP_DAYS } from './schedule-plan.ts';
 import type { Database } from '../store/database.ts';
 import { between, inWords } from './both-clocks.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
@@ -24,6 +28,39 @@ async function checkNamespace(client: Client): Promise<Check> {
     'temporal',
     `server ${serverVersion}, namespace ${namespace}, closed workflows kept for ${inWords(retention)}`,
   );
+}
+
+/** Days for which closed workflows are kept, so that they may still be reset or asked again. */
+export async function namespaceDays(client: Client): Promise<number> {
+  const { namespace } = client.options;
+  const { config } = await client.workflowService.describeNamespace({ namespace });
+  return Math.ceil(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
+}
+
+/** Whether each job's keys outlive whoever may still ask for them. */
+export async function checkRetention(db: Database, client: Client, registry: Registry): Promise<Check[]> {
+  const days = await namespaceDays(client);
+  const rows: Check[] = [];
+  for (const job of registry.ids) {
+    const stored = await activeRule(db, job);
+    if (stored === null) continue;
+    const rule = parseRule(stored.body, job);
+    const fault = retentionFaultOf(rule, days);
+    const kept = rule.keepKeysDays === null ? 'for good' : `for ${rule.keepKeysDays} days`;
+    const name = `retention of ${job}`;
+    rows.push(
+      fault === null
+        ? ok(name, `keys are kept ${kept}; catch-up ${CATCH_UP_DAYS} days, namespace ${days}`)
+        : fail(name, fault, 'raise keepKeysDays in the rule, or lower what may still ask'),
+    );
+  }
+  return rows;
+}
+
+/** The fault of a rule's retention beside the real schedule and namespace, or null. */
+export function retentionFaultOf(rule: JobRule, days: number): string | null {
+  const { keepKeysDays, latenessDays } = rule;
+  return retentionFault(keepKeysDays, { catchUpDays: CATCH_UP_DAYS, namespaceDays: days, latenessDays });
 }
 
 const ATTRIBUTES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;

@@ -3,7 +3,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
 import { type Check, checked } from './check.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
-import { checkSchedules, checkTemporal } from './doctor-temporal.ts';
+import { checkRetention, checkSchedules, checkTemporal } from './doctor-temporal.ts';
 
 export type { Check } from './check.ts';
 
@@ -53,8 +53,10 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
     rows.push(...migrations);
   }
   if (client !== null) rows.push(...(await checkTemporal(client, taskQueue)));
-  if (db !== null && isMigrated && client !== null)
+  if (db !== null && isMigrated && client !== null) {
     rows.push(...(await checkSchedules(db, client, { registry, taskQueue })));
+    rows.push(...(await checked('retention', () => checkRetention(db, client, registry))));
+  }
   if (db !== null && isMigrated) rows.push(...(await checkLedger(db, registry)));
   return rows;
 }

@@ -20,7 +20,7 @@ export interface SchedulePlan {
 }
 
 /** Longer than a year, so that a yearly job survives an outage of any length that people would let last. */
-const CATCH_UP_DAYS = 400;
+export const CATCH_UP_DAYS = 400;
 const DAY_MS = 86_400_000;
 
 const MONTHS = [

@@ -2,9 +2,9 @@ import type { Client, ScheduleDescription } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
 import { normaliseInstant } from '../kernel/instant.ts';
 import type { Instant } from '../kernel/sql.ts';
-import { type Database, transaction } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { storeOneOff } from '../store/rules.ts';
-import { lockSchedule } from '../store/schedule-lock.ts';
+import { withScheduleLock } from '../store/schedule-lock.ts';
 import { activeRuleOf } from './rule.ts';
 import { calendarText, driftOf, type SchedulePlan, scheduleOptions } from './schedule-plan.ts';
 
@@ -55,10 +55,7 @@ export async function applyJobSchedule(
   const plan = { job, rule, taskQueue, ...(oneOff === undefined ? {} : { oneOff: normaliseInstant(oneOff.at) }) };
   scheduleOptions(plan);
   if (oneOff !== undefined) await storeOneOff(db, { ...oneOff, job, at: normaliseInstant(oneOff.at) });
-  return transaction(db, { lockTimeout: 30_000, label: `schedule ${job}` }, async (tx) => {
-    await lockSchedule(tx, job);
-    return applySchedule(client, plan);
-  });
+  return withScheduleLock(db, job, () => applySchedule(client, plan));
 }
 
 /** A job's schedule as it stands in Temporal, beside what the code says it must be. */

@@ -37,3 +37,9 @@ async function endBlockers(tx: Tx, pid: number): Promise<void> {
     [pid],
   );
 }
+
+/** The backend that a transaction runs on. */
+export async function backendOf(tx: Tx): Promise<number | null> {
+  const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]?.pid ?? null;
+}

@@ -4,6 +4,7 @@ import type { LeaseTimes } from '../kernel/lease.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { attemptOfPass, beginAttempt, endAttempt, endedSince, endLeftOpen } from './attempts.ts';
+import { backendOf, boundedWait } from './blockers.ts';
 import { type Database, transaction } from './database.ts';
 import { type PlannedSlice, storePlan, unfinishedSlices } from './slices.ts';
 
@@ -63,12 +64,22 @@ async function tryClaim(db: Database, request: ClaimRequest, hooks: ClaimHooks):
   if (granted !== null) return granted;
   await revoke(db, request);
   try {
-    return await transaction(db, { lockTimeout: request.times.claimLockTimeout, label: 'claim' }, (tx) =>
-      grant(tx, request, hooks),
-    );
+    return await boundedGrant(db, request, hooks);
   } catch (error) {
     return afterFailedGrant(db, request, error);
   }
+}
+
+/** The grant's transaction; a former holder's transactions hold it up for `transactionTimeout` at most, on any server. */
+function boundedGrant(db: Database, request: ClaimRequest, hooks: ClaimHooks): Promise<Claim> {
+  const { claimLockTimeout, transactionTimeout } = request.times;
+  let backend: number | null = null;
+  return boundedWait(db, { pid: () => backend, graceMs: transactionTimeout }, () =>
+    transaction(db, { lockTimeout: claimLockTimeout, label: 'claim' }, async (tx) => {
+      backend = await backendOf(tx);
+      return grant(tx, request, hooks);
+    }),
+  );
 }
 
 async function grant(tx: Tx, request: ClaimRequest, hooks: ClaimHooks): Promise<Claim> {

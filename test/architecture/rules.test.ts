@@ -61,7 +61,7 @@ test('the defaults that are written are those of a rule that states nothing more
   const written = [...DESCRIBED].flatMap(([field, preset]) =>
     preset === null || field.startsWith('parameters.') ? [] : [[field, JSON.parse(preset) as unknown]],
   );
-  expect(written.length).toBe(9);
+  expect(written.length).toBe(10);
   expect(held).toMatchObject(Object.fromEntries(written));
 });
 
