@@ -30,6 +30,9 @@ export async function readFileBytes(path: string): Promise<FileBytes> {
   const raw = createReadStream(path, { highWaterMark: chunkBytes });
   // pipeline destroys every part on a fault; the last part carries it to whoever reads the chunks.
   const last = isGz ? createGunzip({ chunkSize: chunkBytes }) : hashing;
+  // A small damaged file fails before anybody reads it. The stream keeps the fault for its reader; without a listener at that
+  // moment it would end the process.
+  last.on('error', () => undefined);
   if (isGz) pipeline(raw, hashing, last, () => undefined);
   else pipeline(raw, hashing, () => undefined);
   return { chunks: last, digest: () => hash.digest('hex') };
