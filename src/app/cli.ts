@@ -12,6 +12,7 @@ import { addEffects } from './commands/effects.ts';
 import { addGateway } from './commands/gateway.ts';
 import { addImport } from './commands/import.ts';
 import { addMigrate } from './commands/migrate.ts';
+import { addOutbox } from './commands/outbox.ts';
 import { addPeriods } from './commands/periods.ts';
 import { addRelay } from './commands/relay.ts';
 import { addRun } from './commands/run.ts';
@@ -39,6 +40,7 @@ const COMMANDS: readonly AddCommand[] = [
   addShow,
   addWhy,
   addEffects,
+  addOutbox,
   addDoctor,
   addDrill,
 ];

@@ -42,7 +42,9 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   too_many_decimals: EXIT.usage,
   webhook_secret: EXIT.usage,
   webhook_secret_unset: EXIT.usage,
+  counterparty_id_missing: EXIT.usage,
   unknown_currency: EXIT.usage,
+  unknown_effect: EXIT.usage,
   unknown_job: EXIT.usage,
   unknown_key: EXIT.usage,
   unknown_override: EXIT.usage,
@@ -55,6 +57,8 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   no_rule: EXIT.refused,
   not_ended: EXIT.refused,
   nothing_to_release: EXIT.refused,
+  nothing_to_resolve: EXIT.refused,
+  nothing_to_retry: EXIT.refused,
   override_conflict: EXIT.conflict,
   rule_differs: EXIT.conflict,
 };

@@ -15,12 +15,12 @@ export function wholeNumber(option: string, least: number, most: number): (text:
   };
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A commander parser of a duration such as `500ms`, `30s` or `5m`, in milliseconds. */
+/** A commander parser of a duration such as `500ms`, `30s`, `5m`, `12h` or `90d`, in milliseconds. */
 export function duration(option: string): (text: string) => number {
   return (text) => {
-    const [, digits, unit] = /^(\d{1,6})(ms|s|m)$/.exec(text) ?? [];
+    const [, digits, unit] = /^(\d{1,6})(ms|s|m|h|d)$/.exec(text) ?? [];
     const factor = UNIT_MS[unit ?? ''];
     if (digits !== undefined && factor !== undefined) return Number.parseInt(digits, 10) * factor;
     throw usage(`'${text}' is not a duration`, `${option} ${text}`, `for example ${option} 30s`);

@@ -95,7 +95,7 @@ export const EFFECT_LIFE: Transitions<EffectState> = {
   failed: [],
   returned: [],
   needs_attention: ['sending', 'unknown', 'succeeded', 'failed', 'pending_external'],
-  dead: ['pending', 'unknown'],
+  dead: ['pending', 'unknown', 'failed'],
 };
 
 /** Effects in these states still need the relay; all others are final or wait for a person. */

@@ -1,5 +1,11 @@
 import { type Database, transaction } from '../store/database.ts';
-import { cleanDeliveries, type CleanPlace, lockCleaning, permitCleaning } from '../store/outbox-clean.ts';
+import {
+  type CleanedPage,
+  cleanDeliveries,
+  type CleanPlace,
+  lockCleaning,
+  permitCleaning,
+} from '../store/outbox-clean.ts';
 
 /** What a cleaner did; `busy` where another one was at work, `stopped` where its signal ended it. */
 export interface Cleaned {
@@ -24,15 +30,19 @@ export async function cleanOutbox(
   let deleted = 0;
   for (let batches = 0; ; batches += 1) {
     if (ask.signal?.aborted === true) return { kind: 'stopped', deleted, batches };
-    const after: CleanPlace | null = place;
-    const page = await transaction(db, CLEAN, async (tx) => {
-      if (!(await lockCleaning(tx))) return null;
-      await permitCleaning(tx);
-      return cleanDeliveries(tx, { after, olderMs: ask.olderMs, limit: ask.batch ?? BATCH });
-    });
+    const page = await cleanOne(db, { after: place, olderMs: ask.olderMs, limit: ask.batch ?? BATCH });
     if (page === null) return { kind: 'busy', deleted, batches };
     deleted += page.deleted;
     place = page.next;
     if (place === null) return { kind: 'done', deleted, batches: batches + 1 };
   }
+}
+
+/** Null where another cleaner is at work. */
+function cleanOne(db: Database, page: Parameters<typeof cleanDeliveries>[1]): Promise<CleanedPage | null> {
+  return transaction(db, CLEAN, async (tx) => {
+    if (!(await lockCleaning(tx))) return null;
+    await permitCleaning(tx);
+    return cleanDeliveries(tx, page);
+  });
 }

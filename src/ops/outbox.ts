@@ -117,7 +117,8 @@ export async function resolveEffect(
   const { fate, counterpartyId } = ask;
   return act(parts.db, ask, 'resolve', async (tx, effect) => {
     if (!mayResolve(effect.state, fate)) throw nothingTo('resolve', effect);
-    if (fate !== 'failed' && (counterpartyId ?? effect.counterpartyId) === null) throw counterpartyIdMissing(ask.number);
+    if (fate !== 'failed' && (counterpartyId ?? effect.counterpartyId) === null)
+      throw counterpartyIdMissing(ask.number);
     const verdict = { kind: 'becomes', state: fate, delayMs: 0, code: 'resolved_by_hand', counterpartyId } as const;
     const job = parts.registry.get(effect.job);
     const fence = await moveToldEffect(tx, effect, verdict, (inner, fates) => job.settleEffects(inner, fates));
@@ -155,7 +156,7 @@ function unknownEffect(number: string): OnceperError {
 function nothingTo(verb: EffectAct['verb'], { number, state }: ToldEffect): OnceperError {
   const why = state === 'sending' ? 'a relay has it in hand' : 'its fate does not allow it';
   return new OnceperError({
-    code: `nothing_to_${verb}`,
+    code: verb === 'retry' ? 'nothing_to_retry' : 'nothing_to_resolve',
     message: `the effect is ${state.replaceAll('_', ' ')}: ${why}`,
     remedy: `npx onceper outbox show ${number}`,
     at: number,

@@ -63,8 +63,8 @@ export async function effectStandings(tx: Tx, numbers: readonly string[]): Promi
   return rows;
 }
 
-/** Read here and not in SQL: one body that is no JSON would fail the whole page. */
-function moneyOf(body: string): Pick<ShownEffect, 'currency' | 'amount'> {
+/** A body's money. Read here and not in SQL: one body that is no JSON would fail the whole page. */
+export function moneyOf(body: string): Pick<ShownEffect, 'currency' | 'amount'> {
   const { amount, currency } = fieldsOf(body);
   return {
     amount: typeof amount === 'string' ? amount : null,

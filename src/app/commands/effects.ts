@@ -1,10 +1,9 @@
-import { isCurrency } from '../../kernel/currency.ts';
-import { formatAmount } from '../../kernel/money.ts';
 import { type EffectsPage, listEffects } from '../../ops/effects.ts';
 import { parseKey } from '../../kernel/key.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../options.ts';
+import { money } from '../outbox-text.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
 
@@ -37,7 +36,7 @@ function render(session: Session, { key, effects, next }: EffectsPage, limit: nu
   const rows = effects.map(({ number, subject, currency, amount, state, attempts, counterpartyId }) => [
     number,
     subject,
-    amount === null ? '' : money(amount, currency),
+    money(amount, currency),
     currency ?? '',
     state,
     String(attempts),
@@ -46,9 +45,4 @@ function render(session: Session, { key, effects, next }: EffectsPage, limit: nu
   const head = ['number', 'subject', 'amount', 'currency', 'state', 'attempts', 'counterparty id'];
   const more = next === null ? '' : `\n\nmore: npx onceper effects ${key} --limit ${limit} --after ${next}`;
   return table(session, head, rows, ['amount', 'attempts']) + more;
-}
-
-function money(amount: string, currency: string | null): string {
-  const isMinorUnits = currency !== null && isCurrency(currency) && /^-?\d+$/.test(amount);
-  return isMinorUnits ? formatAmount(BigInt(amount), currency) : amount;
 }
