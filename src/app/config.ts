@@ -26,6 +26,10 @@ export interface Config {
   readonly drainGraceMs: number;
   readonly workerSlots: number;
   readonly gateway: {
+    readonly kind: 'http' | 'stripe';
+    readonly stripeKey: string | null;
+    /** The file that names the connected account of each destination. */
+    readonly stripeAccounts: string | null;
     readonly url: string | null;
     readonly keyWindowMs: number;
     readonly visibilityDelayMs: number;
@@ -59,6 +63,9 @@ const variables = z.strictObject({
   ONCEPER_ACTOR: z.string().min(1).optional(),
   ONCEPER_DRAIN_GRACE: duration.default(15_000),
   ONCEPER_WORKER_SLOTS: count.default(8),
+  ONCEPER_GATEWAY: z.enum(['http', 'stripe']).default('http'),
+  ONCEPER_STRIPE_KEY: z.string().optional(),
+  ONCEPER_STRIPE_ACCOUNTS: z.string().optional(),
   ONCEPER_GATEWAY_URL: z.url({ protocol: /^https?$/ }).optional(),
   ONCEPER_GATEWAY_KEY_WINDOW: duration.default(86_400_000),
   ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
@@ -104,6 +111,9 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     drainGraceMs: own.ONCEPER_DRAIN_GRACE,
     workerSlots: own.ONCEPER_WORKER_SLOTS,
     gateway: {
+      kind: own.ONCEPER_GATEWAY,
+      stripeKey: own.ONCEPER_STRIPE_KEY ?? null,
+      stripeAccounts: own.ONCEPER_STRIPE_ACCOUNTS ?? null,
       url: own.ONCEPER_GATEWAY_URL ?? null,
       keyWindowMs: own.ONCEPER_GATEWAY_KEY_WINDOW,
       visibilityDelayMs: own.ONCEPER_GATEWAY_VISIBILITY_DELAY,

@@ -1,16 +1,14 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { createHttpGateway } from '../gateway/http.ts';
 import { runCommand } from '../ops/commands.ts';
 import { type Reconciled, reconcileRewind } from '../ops/rewind.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
-import { requireGateway } from './relay.ts';
+import { openGateway } from './gateway.ts';
 import type { Session } from './session.ts';
 
 /** `doctor --reconcile-rewind`: compares a frozen ledger with the counterparty and lets delivery go on when nothing is lost. */
 export async function reconcile(session: Session, since: string): Promise<ExitCode> {
   const { config, registry } = session;
-  const { url, ...terms } = requireGateway(config);
-  const gateway = createHttpGateway({ url, ...terms });
+  const { gateway } = openGateway(config);
   try {
     const reconciled = await session.withDatabase((db) =>
       session.withTemporal((client) => {

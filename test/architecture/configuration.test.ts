@@ -67,7 +67,11 @@ test.each(OURS.flatMap(({ name, preset }) => (preset === null ? [] : [{ name, pr
   ({ name, preset }) => {
     const without = loadConfig({ ONCEPER_HOME: home });
     expect(loadConfig({ ONCEPER_HOME: home, [name]: preset })).toEqual(without);
-    const other = /^\d/.test(preset) ? preset.replace(/^\d+/, '7') : preset === 'info' ? 'error' : `other-${preset}`;
+    const words = new Map([
+      ['info', 'error'],
+      ['http', 'stripe'],
+    ]);
+    const other = /^\d/.test(preset) ? preset.replace(/^\d+/, '7') : (words.get(preset) ?? `other-${preset}`);
     expect(loadConfig({ ONCEPER_HOME: home, [name]: other })).not.toEqual(without);
   },
 );
