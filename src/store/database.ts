@@ -21,6 +21,8 @@ export interface TransactionSettings {
   readonly statementTimeout?: number;
   readonly idleInTransactionTimeout?: number;
   readonly transactionTimeout?: number;
+  /** How often a running statement looks whether its client is still there. */
+  readonly connectionCheckInterval?: number;
   /** For hundreds of rows by their keys: between 10,000 and 100,000 rows the planner reads the table instead, 20 ms for 5. */
   readonly byIndex?: boolean;
   /** What pg_stat_activity shows meanwhile, so that a person sees which slice a connection works on. */
@@ -205,6 +207,7 @@ function opening(settings: TransactionSettings, name: string): string {
   set('statement_timeout', settings.statementTimeout);
   set('idle_in_transaction_session_timeout', settings.idleInTransactionTimeout);
   set('transaction_timeout', settings.transactionTimeout);
+  set('client_connection_check_interval', settings.connectionCheckInterval);
   if (settings.byIndex === true) parts.push('set local enable_seqscan = off');
   if (settings.label !== undefined) {
     parts.push(`set local application_name = ${pg.escapeLiteral(`${name} ${settings.label}`.slice(0, 63))}`);

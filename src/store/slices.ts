@@ -87,6 +87,7 @@ export function fencedSettings(times: LeaseTimes, label: string): TransactionSet
     lockTimeout: times.statementTimeout,
     idleInTransactionTimeout: times.idleInTransactionTimeout,
     transactionTimeout: times.transactionTimeout,
+    connectionCheckInterval: times.connectionCheckInterval,
   };
 }
 
