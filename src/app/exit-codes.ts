@@ -38,6 +38,7 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   malformed_range: EXIT.usage,
   malformed_rule: EXIT.usage,
   simulator_settings: EXIT.usage,
+  no_schedule: EXIT.refused,
   unknown_drill: EXIT.usage,
   too_many_decimals: EXIT.usage,
   webhook_secret: EXIT.usage,

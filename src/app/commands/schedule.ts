@@ -1,10 +1,17 @@
 import { type Applied, applyJobSchedule, type ListedSchedule, listSchedules } from '../../ops/schedule.ts';
-import { type AddCommand, command, noun } from '../command.ts';
+import type { Command } from 'commander';
+import { bothClocks } from '../../ops/both-clocks.ts';
+import { activeRuleOf } from '../../ops/rule.ts';
+import { pauseSchedule } from '../../ops/schedule-pause.ts';
+import { previewSchedule } from '../../ops/schedule-preview.ts';
+import { clockOf } from '../../store/database.ts';
+import { type Act, type AddCommand, command, noun } from '../command.ts';
+import { wholeNumber } from '../options.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
 
-/** `schedule apply|list`: the job's schedule in Temporal, owned by the rule. */
+/** `schedule apply|list|pause|resume|preview`: the job's schedule in Temporal, owned by the rule. */
 export const addSchedule: AddCommand = (program, act) => {
   const schedule = noun(program, 'schedule', "a job's schedule in Temporal");
   command(schedule, 'apply <job>', {
@@ -27,7 +34,48 @@ export const addSchedule: AddCommand = (program, act) => {
       return EXIT.done;
     }),
   );
+  for (const to of ['pause', 'resume'] as const) {
+    command(schedule, `${to} <job>`, {
+      summary:
+        to === 'pause'
+          ? 'fire no more until resumed; what falls due meanwhile is not caught up'
+          : 'fire again from now on',
+      example: `npx onceper schedule ${to} settlement --reason "bank holiday"`,
+    })
+      .requiredOption('--reason <reason>', 'why; it is kept as the note of the schedule')
+      .action(
+        act(async (session, job: string, options: { reason: string }) => {
+          session.registry.get(job);
+          const ask = { job, to, reason: options.reason, actor: session.config.actor };
+          const done = await session.withDatabase((db) =>
+            session.withTemporal((client) => pauseSchedule(db, client, ask)),
+          );
+          session.answer(done, `schedule ${job} is ${done.state} ("${done.note}")`);
+          return EXIT.done;
+        }),
+      );
+  }
+  addPreview(schedule, act);
 };
+
+function addPreview(schedule: Command, act: Act): void {
+  command(schedule, 'preview <job>', {
+    summary: 'the next firings by the rule, and the period that each will close',
+    example: 'npx onceper schedule preview settlement --count 12',
+  })
+    .option('--count <n>', 'how many', wholeNumber('--count', 1, 1_000), 6)
+    .action(
+      act(async (session, job: string, options: { count: number }) => {
+        const due = await session.withDatabase(async (db) => {
+          const { rule } = await activeRuleOf(db, session.registry, job);
+          return { zone: rule.zone, firings: previewSchedule(rule, await clockOf(db), options.count) };
+        });
+        const rows = due.firings.map(({ at, period }) => [bothClocks(at, due.zone), period]);
+        session.answer({ job, ...due }, table(session, ['fires', 'closes'], rows));
+        return EXIT.done;
+      }),
+    );
+}
 
 function apply(session: Session, job: string): Promise<Applied> {
   const { registry, config } = session;

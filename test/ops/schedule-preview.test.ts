@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { parseRule } from '../../src/jobs/rule.ts';
+import { previewSchedule } from '../../src/ops/schedule-preview.ts';
+import { tinyRule } from '../support/tiny-job.ts';
+
+const rule = (changes: Readonly<Record<string, unknown>>) => parseRule(tinyRule(changes), 'here');
+
+test('a monthly rule previews each month with the firing that closes it', () => {
+  const due = previewSchedule(rule({ zone: 'Asia/Shanghai' }), '2026-11-30T20:00:00Z', 3);
+  expect(due.map(({ at, period }) => [at, period])).toEqual([
+    ['2026-12-31T18:00:00Z', '2026-12'],
+    ['2027-01-31T18:00:00Z', '2027-01'],
+    ['2027-02-28T18:00:00Z', '2027-02'],
+  ]);
+});
+
+test('the preview names half-open bounds in the zone of the rule, as instants', () => {
+  const [due] = previewSchedule(rule({ zone: 'America/St_Johns' }), '2026-11-15T00:00:00Z', 1);
+  expect(due).toMatchObject({ period: '2026-11', starts: '2026-11-01T02:30:00Z', ends: '2026-12-01T03:30:00Z' });
+});
+
+test('a weekly rule previews ISO weeks over the turn of a year', () => {
+  const weekly = rule({ period: 'week', first: '2026-W01', calendar: { dayOfWeek: 1, hour: 6, minute: 30 } });
+  const due = previewSchedule(weekly, '2026-12-20T00:00:00Z', 3);
+  expect(due.map(({ period }) => period)).toEqual(['2026-W51', '2026-W52', '2026-W53']);
+});
