@@ -90,9 +90,11 @@ function migrationConfig(folder: string): Knex.MigratorConfig {
 }
 
 function migration(sql: string): Knex.Migration {
+  // knex takes a question mark for a place to put a value, also in a regular expression, and writes $1 there.
+  const text = sql.replaceAll('?', String.raw`\?`);
   return {
     // A short lock time-out: an ALTER that waits behind a long reader would stall everyone queued behind it.
-    up: (db) => db.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).then(() => db.raw(sql)),
+    up: (db) => db.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).then(() => db.raw(text)),
     down: () => Promise.reject(new Error('migrations go forward only')),
   };
 }

@@ -16,7 +16,7 @@ const NUMBER = `${DONE}:m-1:GBP:payout`;
 
 /** A row of each table that is legal as it stands, in the order in which they may be inserted. */
 const ROWS = {
-  'onceper.rule': { job: 'settlement', version: 1, body: '{}', loaded_by: 'os:ann' },
+  'onceper.rule': { job: 'settlement', version: 1, body: '{"period":"month"}', loaded_by: 'os:ann' },
   'onceper.job': { job: 'settlement', active_rule: 1 },
   'onceper.one_off': { job: 'settlement', at: NOW, reason: 'asked for', actor: 'os:ann' },
   'onceper.run': {

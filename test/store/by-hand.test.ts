@@ -39,6 +39,12 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['action_pk', insert('onceper.action')],
   ['action_key_derives_from_period', insert('onceper.action', { key: 'settlement:2026-09:again' })],
   ['action_adj_is_a_number', insert('onceper.action', { key: 'settlement:2026-09:adj-01', adj: '01' })],
+  ['action_period_form', insert('onceper.action', { key: 'settlement:2026-09:again', period: '2026-09:again' })],
+  ['action_period_of_kind', insert('onceper.action', { key: 'settlement:2026-W40', period: '2026-W40' })],
+  [
+    'action_adj_delivers_nothing',
+    insert('onceper.action', { ...DONE_ACTION, key: 'settlement:2026-08:adj-1', adj: '1', delivering: true }),
+  ],
   ['action_state_known', insert('onceper.action', { ...THIRD_KEY, state: 'paid' })],
   ['action_fence_not_negative', insert('onceper.action', { ...THIRD_KEY, state: 'admitted', fence: -1 })],
   ['action_running_has_owner', insert('onceper.action', { ...THIRD_KEY, owner_exec: null })],
