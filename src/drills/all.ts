@@ -1,8 +1,21 @@
+import { backfillNewKey } from './backfill-new-key.ts';
 import { databaseRewound } from './database-rewound.ts';
 import type { Drill } from './drill.ts';
 import { droppedAnswers } from './dropped-answers.ts';
+import { effectWithoutRecord } from './effect-without-record.ts';
+import { keyOutlived } from './key-outlived.ts';
 import { killNine } from './kill-nine.ts';
+import { recordWithoutEffect } from './record-without-effect.ts';
 import { temporalErased } from './temporal-erased.ts';
 
-/** Every drill, in the order in which `onceper drill all` runs them. */
-export const DRILLS: readonly Drill[] = [droppedAnswers, temporalErased, databaseRewound, killNine];
+/** Every drill, in the order in which `onceper drill all` begins them: the longest first, so that none is waited for alone. */
+export const DRILLS: readonly Drill[] = [
+  killNine,
+  droppedAnswers,
+  temporalErased,
+  databaseRewound,
+  effectWithoutRecord,
+  keyOutlived,
+  backfillNewKey,
+  recordWithoutEffect,
+];

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OnceperError } from '../kernel/error.ts';
 import { projectFolder } from '../embedded/project-folder.ts';
+import { parsedLine } from './log-events.ts';
 
 /** A process of ours that runs beside the demo: its log goes to a file, and it ends when the demo does. */
 export interface Child {
@@ -33,12 +34,12 @@ export async function startChild(
   name: string,
   options: {
     readonly args?: readonly string[];
-    readonly environment: Record<string, string>;
-    readonly logFolder: string;
+    readonly environment: Readonly<Record<string, string>>;
+    readonly logFile: string;
   },
 ): Promise<Child & { readonly ready: Readonly<Record<string, unknown>> }> {
-  mkdirSync(options.logFolder, { recursive: true });
-  const logFile = join(options.logFolder, `${name}.log`);
+  const { logFile } = options;
+  mkdirSync(dirname(logFile), { recursive: true });
   const log = createWriteStream(logFile, { flags: 'a' });
   const child = fork(join(projectFolder(), 'bin/onceper.mjs'), [name, ...(options.args ?? [])], {
     env: options.environment,
@@ -96,16 +97,12 @@ async function stopChild(
   ended: Promise<number | null>,
   closed: () => void,
 ): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGTERM');
+    // One that a drill has stopped in its tracks must wake up to hear it.
+    child.kill('SIGCONT');
+  }
   const code = await ended;
   closed();
   return code;
-}
-
-function parsedLine(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

@@ -17,6 +17,7 @@ const MERCHANTS = 100;
 export const databaseRewound: Drill = {
   name: 'database-rewound',
   fault: 'the database is replaced by an older copy of itself after every merchant was paid',
+  guard: 'a frozen database sends nothing until what the counterparty knows was derived again',
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: 25 });

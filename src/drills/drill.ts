@@ -21,6 +21,8 @@ export interface Drill {
   readonly name: string;
   /** What is done, in one sentence. */
   readonly fault: string;
+  /** What keeps the verdict good; test/long/drills.test.ts takes it away, and the drill must then fail. */
+  readonly guard: string;
   run(tools: DrillTools): Promise<readonly Fact[]>;
 }
 

@@ -12,6 +12,7 @@ const MERCHANTS = 500;
 export const droppedAnswers: Drill = {
   name: 'dropped-answers',
   fault: 'the gateway drops every fifth answer after acting',
+  guard: 'an effect whose send had no answer is looked up under its number before anything else',
   async run({ setStage }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: 100 });

@@ -19,6 +19,7 @@ const KILL_RELAY_AFTER_DELIVERIES = [100, 700, 1_500, 2_500, 3_500];
 export const killNine: Drill = {
   name: 'kill-nine',
   fault: `kill -9 of worker (after ${KILL_WORKER_AFTER_SLICES.join(', ')} slices) and relay (after ${KILL_RELAY_AFTER_DELIVERIES.join(', ')} deliveries) while ${MERCHANTS} merchants are settled`,
+  guard: 'a slice is one transaction, and an effect keeps its number over every try',
   async run(tools) {
     const stage = await tools.setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: SUBJECTS_PER_SLICE });

@@ -22,21 +22,27 @@ export interface SampleMonths {
   readonly key: string;
 }
 
+/** What is imported: `rule` changes fields of the committed rule, `last` names another last month than the last that ended. */
+export interface SampleOptions {
+  readonly merchants: number;
+  readonly months: number;
+  readonly subjectsPerSlice: number;
+  readonly rule?: Readonly<Record<string, unknown>>;
+  readonly last?: string;
+}
+
 /**
  * Loads the settlement rule from the first sample month on and imports a generated sample of so many merchants and months,
- * ending with the last month that has ended by the database's clock.
+ * ending with the last month that has ended by the database's clock where none is named.
  */
-export async function importSample(
-  stage: Stage,
-  sample: { merchants: number; months: number; subjectsPerSlice: number; rule?: Readonly<Record<string, unknown>> },
-): Promise<SampleMonths> {
+export async function importSample(stage: Stage, sample: SampleOptions): Promise<SampleMonths> {
   const body = JSON.parse(readFileSync(join(projectFolder(), 'rules/settlement.json'), 'utf8')) as Record<
     string,
     unknown
   >;
-  const { zone } = parseRule(body, 'rules/settlement.json');
+  const { zone } = parseRule({ ...body, ...sample.rule }, 'rules/settlement.json');
   const calendar = { kind: 'month', zone } as const;
-  const last = previousPeriod(periodContaining(await clockOf(stage.db), calendar), calendar);
+  const last = sample.last ?? previousPeriod(periodContaining(await clockOf(stage.db), calendar), calendar);
   const months = sampleMonths(last, sample.months);
   const changed = { ...body, ...sample.rule, first: months[0], subjectsPerSlice: sample.subjectsPerSlice };
   await loadFirstRule(stage.db, { job: 'settlement', body: changed, loadedBy: stage.actor });

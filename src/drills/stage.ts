@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
-import { nextFreePort } from '../embedded/ports.ts';
 import { removeServers } from '../embedded/remove.ts';
 import type { StartOptions } from '../embedded/start-servers.ts';
 import { up } from '../embedded/up.ts';
@@ -40,7 +39,8 @@ export interface Stage {
   readonly gatewayUrl: string;
   /** Starts the gateway, with arguments of `onceper gateway`; worker and relay find it in their environment. */
   startGateway(args?: readonly string[]): Promise<Child>;
-  start(name: 'worker' | 'relay'): Promise<Child>;
+  /** Starts a process in the stage's environment, changed where `changes` says so. Each has a log of its own. */
+  start(name: 'worker' | 'relay', changes?: Readonly<Record<string, string>>): Promise<Child>;
   /** Ends everything in order: no process and no listener of the stage is left. */
   stop(): Promise<void>;
 }
@@ -86,9 +86,11 @@ function stageOf(parts: Parts): Stage {
   const { folder, db, client, environment } = parts;
   const children = new Set<Child>();
   const journal = join(folder, `journal-${randomUUID()}.jsonl`);
-  const logFolder = join(folder, 'logs');
-  const begin = async (name: string, args: readonly string[]) => {
-    const child = await startChild(name, { args, environment, logFolder });
+  let started = 0;
+  const begin = async (name: string, args: readonly string[], changes: Readonly<Record<string, string>> = {}) => {
+    started += 1;
+    const logFile = join(folder, 'logs', `${started}-${name}.log`);
+    const child = await startChild(name, { args, environment: { ...environment, ...changes }, logFile });
     children.add(child);
     return child;
   };
@@ -97,13 +99,14 @@ function stageOf(parts: Parts): Stage {
     journal,
     gatewayUrl: '',
     async startGateway(args: readonly string[] = []) {
-      const port = stage.gatewayUrl === '' ? await nextFreePort(8290) : Number(new URL(stage.gatewayUrl).port);
-      const gateway = await begin('gateway', ['--port', String(port), '--journal', journal, ...args]);
-      stage.gatewayUrl = `http://127.0.0.1:${port}`;
+      // A free port the first time, and the same one when it starts again: the relay knows no other.
+      const port = stage.gatewayUrl === '' ? '0' : new URL(stage.gatewayUrl).port;
+      const gateway = await begin('gateway', ['--port', port, '--journal', journal, ...args]);
+      stage.gatewayUrl = String(gateway.ready['url']);
       environment['ONCEPER_GATEWAY_URL'] = stage.gatewayUrl;
       return gateway;
     },
-    start: (name: 'worker' | 'relay') => begin(name, []),
+    start: (name: 'worker' | 'relay', changes?: Readonly<Record<string, string>>) => begin(name, [], changes),
     async stop() {
       await Promise.all([...children].map((child) => child.stop()));
       await client.connection.close();

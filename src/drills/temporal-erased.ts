@@ -28,6 +28,7 @@ const LEASE_SECONDS = 10;
 export const temporalErased: Drill = {
   name: 'temporal-erased',
   fault: "Temporal's whole state is deleted half-way through a month, and every month is backfilled again",
+  guard: 'PostgreSQL alone decides what is done, and a tick that finds a key unfinished starts its owner',
   async run(tools) {
     const temporal = await ownTemporal(tools);
     try {
