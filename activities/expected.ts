@@ -6,7 +6,7 @@ import { activeRule } from '../src/store/rules.ts';
 import { waitingRunsOfJob } from '../src/store/waiting-runs.ts';
 import type { ActivityServices } from './services.ts';
 
-/** What a check found: how many periods are overdue, and the owners whose period workflows must go on. */
+/** What a check found: how many periods are overdue, the owners whose period workflows must go on, the keys to be watched. */
 export interface ExpectedOutput {
   readonly overdue: number;
   readonly owners: readonly {
@@ -15,19 +15,21 @@ export interface ExpectedOutput {
     readonly key: string;
     readonly run: string;
   }[];
+  readonly delivering: readonly string[];
 }
 
-/** More owners than this wait for the next check: their ids cross Temporal. */
+/** More owners, and more keys, than this wait for the next check: their ids cross Temporal. */
 const MOST_OWNERS = 100;
 
 /**
  * Compares every expected period of every job that has a rule with the ledger, never with Temporal. Each overdue one is an
- * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named: starting one that
- * runs already is refused by Temporal and harmless.
+ * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named, and every key
+ * that delivers: starting what runs already is refused by Temporal and harmless.
  */
 export async function expected(services: ActivityServices): Promise<ExpectedOutput> {
   const { db, registry, log } = services;
   const owners: ExpectedOutput['owners'][number][] = [];
+  const delivering: string[] = [];
   let overdue = 0;
   for (const job of registry.ids) {
     const stored = await activeRule(db, job);
@@ -39,10 +41,11 @@ export async function expected(services: ActivityServices): Promise<ExpectedOutp
       overdue += 1;
       log({ event: 'period_overdue', job, period, state });
     }
-    for (const { state, period, key, ownerRun } of actions) {
+    for (const { state, period, key, ownerRun, ...action } of actions) {
+      if (action.delivering) delivering.push(key);
       if (state === 'admitted' || state === 'running' || state === 'failed')
         owners.push({ job, period, key, run: ownerRun });
     }
   }
-  return { overdue, owners: owners.slice(0, MOST_OWNERS) };
+  return { overdue, owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
 }

@@ -3,6 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { codeOf } from '../src/kernel/error.ts';
 import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
+import { deliveryState, type DeliveryOutput } from './delivery.ts';
 import { judgeRefusedStart, look } from './epoch.ts';
 import { expected, type ExpectedOutput } from './expected.ts';
 import * as opening from './open.ts';
@@ -19,6 +20,7 @@ export interface Activities {
   endAttempt(input: attempt.EndInput): Promise<attempt.EndOutput>;
   expected(): Promise<ExpectedOutput>;
   look(remembered: Identity | null): Promise<Identity>;
+  deliveryState(key: string): Promise<DeliveryOutput>;
   judgeRefusedStart(start: { readonly key: string; readonly run: string }): Promise<'rewound' | 'benign'>;
 }
 
@@ -44,6 +46,7 @@ export function createActivities(services: ActivityServices): Activities {
     close: coded('close', (input: attempt.GrantInput) => beating(() => attempt.close(services, input))),
     endAttempt: coded('endAttempt', (input: attempt.EndInput) => attempt.endAttempt(services, input)),
     expected: () => coded('expected', () => expected(services))(null),
+    deliveryState: coded('deliveryState', (key: string) => deliveryState(services, key)),
     look: coded('look', (remembered: Identity | null) => look(services, remembered)),
     judgeRefusedStart: coded('judgeRefusedStart', (start: { key: string; run: string }) =>
       judgeRefusedStart(services, start),

@@ -1,3 +1,4 @@
+export { delivery } from './delivery.ts';
 export { epoch } from './epoch.ts';
 export { expect } from './expect.ts';
 export { period } from './period.ts';

@@ -5,6 +5,7 @@ import { claim, close, endAttempt } from './options.ts';
 import { endOf, type PassEnd } from './pass-end.ts';
 import { performAll } from './perform-all.ts';
 import { showState } from './search-attributes.ts';
+import { startWatcher } from './start-watcher.ts';
 
 /** The run whose key is settled; `pass` only continues a workflow as new. */
 export interface PeriodInput {
@@ -26,7 +27,7 @@ type After =
 
 /**
  * Carries an admitted run to its document: claim → perform → close, a pass at a time, until the key is done or its budget is
- * spent. It decides nothing: a pass whose grant was lost claims again, and one that finds the key done gives the stored
+ * spent; then a watcher of the key's effects takes over. It decides nothing: a pass whose grant was lost claims again, and one that finds the key done gives the stored
  * result. Not reaching `done` fails the workflow, so that its ID may be started again.
  */
 export async function period(input: PeriodInput): Promise<PeriodOutput> {
@@ -43,7 +44,10 @@ export async function period(input: PeriodInput): Promise<PeriodOutput> {
     }
     unreachable = 0;
     const after = await follow(claimed, pass);
-    if (after.kind === 'done') return after.output;
+    if (after.kind === 'done') {
+      await startWatcher(after.output.key);
+      return after.output;
+    }
     if (after.afterMs > 0) await sleep(after.afterMs);
     pass = after.pass;
   }
