@@ -26,6 +26,7 @@ import {
   webhooksForAPerson,
   webhooksOf,
 } from '../store/webhooks.ts';
+import { notifyDelivering } from '../store/wake.ts';
 import { knownKey } from './known-key.ts';
 
 /** Effects that wait for a person, or are in the states asked for, and the webhooks that nobody could apply. */
@@ -140,6 +141,7 @@ async function act(db: Database, ask: Ask, verb: EffectAct['verb'], change: Chan
     await recordAct(tx, number, { fence, verb, from: effect.state, to, actor, reason });
     // After the effect, like everybody who locks both.
     const delivering = verb === 'retry' && (await markDelivering(tx, effect.key));
+    if (delivering) await notifyDelivering(tx, effect.key);
     return { number, from: effect.state, to, fence, actor, delivering };
   });
 }

@@ -1,7 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { transaction } from '../store/database.ts';
 import { clearDelivering, keysWithoutWork } from '../store/outbox-clear.ts';
 import { takeDueEffects } from '../store/outbox-take.ts';
+import { listenDelivering } from '../store/wake.ts';
+import { createAlarm } from './alarm.ts';
 import { count, faultEvent, noCounts, type RelayCounts } from './events.ts';
 import { planRelay, type RelayOptions, type RelayPlan, type RelayServices } from './plan.ts';
 import { createPump, type Pump } from './pump.ts';
@@ -10,7 +11,10 @@ const SHORT = { statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTi
 const TAKE = { ...SHORT, label: 'take', byIndex: true };
 const CLEAR = { ...SHORT, label: 'clear' };
 
-/** An idle relay asks four times a second at first and once a second in the end: a poll without work costs 1 ms. */
+/**
+ * An idle relay asks four times a second at first and once a second in the end: a poll without work costs 1 ms. A close wakes
+ * it at once; the poll is the truth, since a message that nobody heard is not repeated.
+ */
 const POLL_MS = { first: 250, cap: 1_000 };
 
 /** What a drain allows beyond a whole call: recording what came back. */
@@ -50,6 +54,8 @@ export async function runRelay(
   };
   options.signal.addEventListener('abort', stop, { once: true });
   if (options.signal.aborted) stop();
+  const alarm = createAlarm();
+  const listening = listenDelivering(services.db, () => alarm.ring(), options.signal);
   let poll = POLL_MS.first;
   while (!options.signal.aborted) {
     await pump.roomy();
@@ -62,10 +68,10 @@ export async function runRelay(
       await clearFinished(services, plan);
       plan.emit({ kind: 'idle' });
     }
-    await pause(poll, options.signal);
-    poll = Math.min(POLL_MS.cap, poll * 2);
+    poll = (await alarm.nap(poll, options.signal)) ? POLL_MS.first : Math.min(POLL_MS.cap, poll * 2);
   }
   await drained(pump, plan, hardStop);
+  await listening;
   return counts;
 }
 
@@ -115,12 +121,4 @@ async function drained(pump: Pump, plan: RelayPlan, hardStop: AbortController): 
   const timer = setTimeout(() => hardStop.abort(), plan.terms.timeoutMs + DRAIN_MARGIN_MS);
   await pump.empty();
   clearTimeout(timer);
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

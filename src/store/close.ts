@@ -3,6 +3,7 @@ import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
 import { type Database, transaction } from './database.ts';
 import { fencedSettings, type Grant } from './slices.ts';
+import { notifyDelivering } from './wake.ts';
 
 export type Close =
   | { readonly kind: 'done'; readonly result: unknown }
@@ -41,6 +42,7 @@ export async function closeAction(
     return await transaction(db, fencedSettings(grant.times, `close ${grant.key}`), async (tx) => {
       const result = await work(tx, await sliceResults(tx, grant.key));
       if (!(await finishAction(tx, grant, result))) throw new CloseLost();
+      await notifyDelivering(tx, grant.key);
       await endAttempt(tx, { ...grant, outcome: 'done', code: null, detail: null, slicesBegun: 0 });
       return { kind: 'done', result };
     });
