@@ -66,7 +66,7 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
   checkTerms(terms);
   const callMs = properties.timeoutMs + RECORD_MARGIN_MS;
   return {
-    batch: options.batch ?? 200,
+    batch: options.batch ?? 400,
     concurrency: options.concurrency ?? 32,
     leaseMs: Math.max(options.leaseMs ?? 2 * callMs, callMs + MIN_WAIT_MS),
     callMs,

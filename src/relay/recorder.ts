@@ -13,7 +13,7 @@ interface Recordable {
   readonly outcome: EffectOutcome;
 }
 
-/** Writes outcomes down in batches, one transaction at a time, as answers arrive. */
+/** Writes outcomes down in batches, two transactions at a time at most, as answers arrive. */
 export interface Recorder {
   add(recordable: Recordable): void;
   /** Outcomes that are not written down yet. */
@@ -25,6 +25,9 @@ export interface Recorder {
 /** Answers that arrive within this time share a transaction; as long, a kill turns them into look-ups. */
 const LINGER_MS = 15;
 const MAX_BATCH = 500;
+
+/** So many that wait open a second lane: one writes while the other's COMMIT waits for the disk. */
+const SECOND_LANE_FROM = 200;
 const RECORD = {
   label: 'record',
   byIndex: true,
@@ -57,32 +60,43 @@ export function createRecorder(
 ): Recorder {
   const waiting: Recordable[] = [];
   let writing = 0;
-  let running: Promise<void> | null = null;
+  let first: Promise<void> | null = null;
+  let second: Promise<void> | null = null;
   let hurry: () => void = () => undefined;
 
-  async function run(): Promise<void> {
+  async function write(): Promise<void> {
+    const batch = waiting.splice(0, MAX_BATCH);
+    writing += batch.length;
+    await recordPatiently(services, plan, batch, signal);
+    writing -= batch.length;
+    onWritten();
+  }
+
+  async function firstLane(): Promise<void> {
     while (waiting.length > 0) {
       if (waiting.length < MAX_BATCH) await lingered((wake) => (hurry = wake));
-      const batch = waiting.splice(0, MAX_BATCH);
-      writing = batch.length;
-      await recordPatiently(services, plan, batch, signal);
-      writing = 0;
-      onWritten();
+      if (waiting.length > 0) await write();
     }
-    running = null;
+    first = null;
+  }
+
+  async function secondLane(): Promise<void> {
+    while (waiting.length >= SECOND_LANE_FROM) await write();
+    second = null;
   }
 
   return {
     add(recordable) {
       waiting.push(recordable);
       if (waiting.length >= MAX_BATCH) hurry();
-      running ??= run();
+      if (first === null) first = firstLane();
+      else if (waiting.length >= SECOND_LANE_FROM) second ??= secondLane();
     },
     backlog: () => waiting.length + writing,
     async settled() {
-      while (running !== null) {
+      while (first !== null || second !== null) {
         hurry();
-        await running;
+        await Promise.all([first, second]);
       }
     },
   };

@@ -49,8 +49,6 @@ export async function recordOutcomes(
   settle: Settle,
 ): Promise<ReadonlySet<string>> {
   const won = await moveEffects(tx, outcomes);
-  const tries = outcomes.flatMap((outcome) => outcome.tries);
-  if (tries.length > 0) await appendDeliveries(tx, tries);
   const ours = outcomes.filter((outcome) => won.has(outcome.number));
   const settled = ours.flatMap(firstFate).sort(byNumber);
   if (settled.length > 0) await settle(tx, settled);
@@ -78,9 +76,19 @@ async function recordReturned(tx: Tx, outcomes: readonly EffectOutcome[], settle
   );
 }
 
+/**
+ * Moves the effects that are still held and appends every try, in one statement: a batch is recorded in two round trips with
+ * its postings. A try is one fence and step, so recording it again after a lost COMMIT answer adds nothing.
+ */
 async function moveEffects(tx: Tx, outcomes: readonly EffectOutcome[]): Promise<ReadonlySet<string>> {
+  const tries = outcomes.flatMap((outcome) => outcome.tries);
   const { rows } = await tx.query<{ number: string }>(
-    `update onceper.outbox o
+    `with tried as (
+       insert into onceper.delivery (number, fence, step, request_hash, outcome, status, counterparty_id, code, answer)
+       select * from unnest($8::text[], $9::int8[], $10::text[], $11::text[], $12::text[], $13::int4[], $14::text[],
+                            $15::text[], $16::text[])
+       on conflict do nothing)
+     update onceper.outbox o
         set state = n.state,
             due_at = clock_timestamp() + n.delay_ms * interval '1 millisecond',
             counterparty_id = coalesce(n.counterparty_id, o.counterparty_id),
@@ -98,19 +106,6 @@ async function moveEffects(tx: Tx, outcomes: readonly EffectOutcome[]): Promise<
       outcomes.map(({ verdict }) => verdict.delayMs),
       outcomes.map(({ verdict }) => verdict.counterpartyId),
       outcomes.map(({ verdict }) => verdict.code),
-    ],
-  );
-  return new Set(rows.map((row) => row.number));
-}
-
-async function appendDeliveries(tx: Tx, tries: readonly DeliveryTry[]): Promise<void> {
-  // A try is one fence and step: recording it again after a lost COMMIT answer adds nothing.
-  await tx.query(
-    `insert into onceper.delivery (number, fence, step, request_hash, outcome, status, counterparty_id, code, answer)
-     select * from unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::int4[], $7::text[], $8::text[],
-                          $9::text[])
-     on conflict do nothing`,
-    [
       tries.map((t) => t.number),
       tries.map((t) => t.fence),
       tries.map((t) => t.step),
@@ -122,6 +117,7 @@ async function appendDeliveries(tx: Tx, tries: readonly DeliveryTry[]): Promise<
       tries.map((t) => t.answer),
     ],
   );
+  return new Set(rows.map((row) => row.number));
 }
 
 function byNumber(a: FinalEffect, b: FinalEffect): number {
