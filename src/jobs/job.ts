@@ -69,4 +69,9 @@ export interface Job {
   settleEffects(tx: Tx, effects: readonly SettledEffect[]): Promise<void>;
   /** The largest gap between a control account and its independent sum, per currency; 0n everywhere when the ledger balances. */
   ledgerGaps(tx: Tx): Promise<Readonly<Record<string, bigint>>>;
+  /**
+   * Money that has left by the job's own books and has no fate yet, per currency; `doctor` compares it with the outbox.
+   * Absent where the job's effects move no money.
+   */
+  inTransit?(tx: Tx): Promise<Readonly<Record<string, bigint>>>;
 }

@@ -3,6 +3,7 @@ import { transaction, type Database } from '../store/database.ts';
 import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
+import { checkInTransit, checkWebhooks } from './doctor-money.ts';
 import { closingInstant, type ExpectedPeriod, type ExpectedState } from '../jobs/expectation.ts';
 import { backfillCommand } from './commands.ts';
 import { expectedPeriods } from './periods.ts';
@@ -42,9 +43,11 @@ export async function checkLedger(db: Database, registry: Registry): Promise<Che
     rows.push(...(await checked(`rule of ${job}`, () => checkRuleOf(db, registry, job))));
     if (rows.at(-1)?.state !== 'ok') continue;
     rows.push(...(await checked(`books of ${job}`, () => checkBooks(db, registry, job))));
+    rows.push(...(await checked(`in transit of ${job}`, () => checkInTransit(db, registry, job))));
     rows.push(...(await checked(`periods of ${job}`, () => checkPeriods(db, registry, job))));
   }
   rows.push(...(await checked('effects', () => checkEffects(db))));
+  rows.push(...(await checked('webhooks', () => checkWebhooks(db))));
   rows.push(...(await checked('delivery', () => checkDelivery(db))));
   return rows;
 }
@@ -112,7 +115,7 @@ async function checkEffects(db: Database): Promise<Check[]> {
   const waiting = await effectsForAPerson(db);
   if (waiting.length === 0) return [ok('effects', 'none waits for a person')];
   return waiting.map(({ key, state, count }) =>
-    fail('effects', `${count} of ${key} ${state.replaceAll('_', ' ')}`, `npx onceper effects ${key}`),
+    fail('effects', `${count} of ${key} ${state.replaceAll('_', ' ')}`, `npx onceper outbox list --key ${key}`),
   );
 }
 

@@ -103,7 +103,7 @@ describe('doctor', () => {
     );
     const { exit, row } = await doctor();
     expect(row('books of tiny')).toMatchObject({ state: 'fail', detail: 'GBP is off by 5 minor units' });
-    expect(row('effects')).toMatchObject({ state: 'fail', remedy: `npx onceper effects tiny:${period}` });
+    expect(row('effects')).toMatchObject({ state: 'fail', remedy: `npx onceper outbox list --key tiny:${period}` });
     expect(row('delivery')).toMatchObject({
       state: 'warn',
       detail: expect.stringContaining('1 effect has been due'),

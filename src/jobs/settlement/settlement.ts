@@ -1,6 +1,7 @@
 import type { Tx } from '../../kernel/sql.ts';
 import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
 import { close } from './close.ts';
+import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
 import { ledgerGaps } from './ledger-gaps.ts';
@@ -33,6 +34,7 @@ export function createSettlementJob(): Job {
     close,
     settleEffects,
     ledgerGaps,
+    inTransit,
   };
 }
 

@@ -42,6 +42,7 @@ describe('the fate of a payout', () => {
 
   it('moves money in transit to cash, to hold, and a returned one from cash to hold', async () => {
     expect(await balances()).toEqual({ clearing: -2800n, payable: -200n, fees: 50n, in_transit: 2950n });
+    expect(await job.inTransit?.(bench.db)).toEqual({ GBP: 2950n, JPY: 500n });
     await settleEffects(effect('m-1', 'GBP', 'succeeded'), effect('m-2', 'GBP', 'failed'));
     expect(await balances()).toMatchObject({ in_transit: 0n, cash: 980n, hold: 1970n });
     expect(await bench.gaps()).toEqual({ GBP: 0n, JPY: 0n });
