@@ -35,6 +35,8 @@ export interface Config {
     readonly visibilityDelayMs: number;
     readonly timeoutMs: number;
     readonly connections: number;
+    /** Calls a second for each relay; null sets no limit. */
+    readonly callsPerSecond: number | null;
   };
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
@@ -71,6 +73,7 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
   ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
   ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
+  ONCEPER_GATEWAY_RATE: count.optional(),
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
 });
 
@@ -119,6 +122,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       visibilityDelayMs: own.ONCEPER_GATEWAY_VISIBILITY_DELAY,
       timeoutMs: own.ONCEPER_GATEWAY_TIMEOUT,
       connections: own.ONCEPER_GATEWAY_CONNECTIONS,
+      callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
     },
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
   };

@@ -24,7 +24,8 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
     log({ event: 'relay_started', gateway: address });
     const services = { db, jobs, gateway };
     const concurrency = connections;
-    return await runRelay(services, { signal, concurrency, onEvent: (event) => logged(log, event) });
+    const { callsPerSecond } = config.gateway;
+    return await runRelay(services, { signal, concurrency, callsPerSecond, onEvent: (event) => logged(log, event) });
   } finally {
     await gateway.close();
     await db.close();

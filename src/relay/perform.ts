@@ -39,7 +39,7 @@ export async function perform(
   const act: Performance = { services, plan, effect, expected: parseTransfer(effect.body), signal };
   const step = firstStep(effect, effect.number, act.expected, plan.terms);
   if (step.kind === 'becomes') return outcomeOf(effect, effect.fence, heldState(effect), step, []);
-  if (!hasTime(plan, until)) return { kind: 'not_begun' };
+  if (!hasTime(plan, until) || !(await plan.pace.turn(until - plan.callMs, signal))) return { kind: 'not_begun' };
   return step.kind === 'send' ? send(act, step.expected, effect.fence, effect.attempts) : lookUp(act);
 }
 

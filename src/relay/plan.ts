@@ -9,6 +9,7 @@ import {
 } from '../kernel/delivery.ts';
 import type { Database } from '../store/database.ts';
 import type { RelayEvent } from './events.ts';
+import { createPace, type Pace } from './pace.ts';
 
 /** What a relay works with. A pool of two connections suffices: none is held while the counterparty is asked. */
 export interface RelayServices {
@@ -23,6 +24,8 @@ export interface RelayOptions {
   readonly batch?: number;
   /** Calls in flight. More than the gateway's connections would only queue inside their time-out. */
   readonly concurrency?: number;
+  /** Calls a second that the counterparty allows this relay; without it as many as its connections carry. */
+  readonly callsPerSecond?: number | null;
   /** How long a taken effect is ours. Also how long a killed relay's effects wait for the next one. */
   readonly leaseMs?: number;
   readonly budget?: Partial<DeliveryBudget>;
@@ -41,6 +44,7 @@ export interface RelayPlan {
   /** What must be left of a lease for a call to begin: the call's own time-out, and time to record its answer. */
   readonly callMs: number;
   readonly recordPatienceMs: number;
+  readonly pace: Pace;
   readonly terms: DeliveryTerms;
   readonly random: () => number;
   readonly emit: (event: RelayEvent) => void;
@@ -71,6 +75,7 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
     leaseMs: Math.max(options.leaseMs ?? 2 * callMs, callMs + MIN_WAIT_MS),
     callMs,
     recordPatienceMs: options.recordPatienceMs ?? 60_000,
+    pace: createPace(options.callsPerSecond ?? null),
     terms,
     random: options.random ?? Math.random,
     emit: options.onEvent ?? (() => undefined),
