@@ -3,11 +3,11 @@ import { ApplicationFailure } from '@temporalio/common';
 import { codeOf } from '../src/kernel/error.ts';
 import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
-import { deliveryState, type DeliveryOutput } from './delivery.ts';
+import { type DeliveryOutput, deliveryState } from './delivery.ts';
 import { judgeRefusedStart, look } from './epoch.ts';
-import { expected, type ExpectedOutput } from './expected.ts';
+import { type ExpectedOutput, expected } from './expected.ts';
 import * as opening from './open.ts';
-import { perform, type PerformInput, type PerformOutput } from './perform.ts';
+import { type PerformInput, type PerformOutput, perform } from './perform.ts';
 import { createRenewer } from './renewer.ts';
 import type { ActivityServices } from './services.ts';
 

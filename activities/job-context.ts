@@ -1,8 +1,8 @@
-import { OnceperError } from '../src/kernel/error.ts';
-import type { Tx } from '../src/kernel/sql.ts';
 import type { GrantedContext, Job } from '../src/jobs/job.ts';
 import type { Registry } from '../src/jobs/registry.ts';
 import { parseRule, periodCalendar } from '../src/jobs/rule.ts';
+import { OnceperError } from '../src/kernel/error.ts';
+import type { Tx } from '../src/kernel/sql.ts';
 import { type Action, actionByKey } from '../src/store/actions.ts';
 import { ruleVersion } from '../src/store/rules.ts';
 

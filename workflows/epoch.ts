@@ -11,12 +11,12 @@ import type { Identity } from '../src/kernel/rewind.ts';
 import { look } from './options.ts';
 
 /** What is remembered outside the database; null before the first look. */
-export interface EpochInput {
+interface EpochInput {
   readonly remembered: Identity | null;
 }
 
 /** Asks for a look at once: a worker that starts must not deliver from a rewound database for a minute. */
-export const lookSignal = defineSignal('look');
+const lookSignal = defineSignal('look');
 
 const EVERY = '1 minute';
 

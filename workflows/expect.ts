@@ -3,7 +3,7 @@ import { startOwner } from './start-owner.ts';
 import { startWatcher } from './start-watcher.ts';
 
 /** What a check of the expected periods found, counted. */
-export interface ExpectOutput {
+interface ExpectOutput {
   readonly overdue: number;
   readonly redriven: number;
 }

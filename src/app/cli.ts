@@ -1,9 +1,5 @@
 import { Command, CommanderError } from 'commander';
 import type { Act, AddCommand } from './command.ts';
-import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
-import { faultDocument, faultLine, faultOf } from './fault.ts';
-import { type Io, processIo } from './io.ts';
-import { createSession, type Session } from './session.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
@@ -22,6 +18,10 @@ import { addUp } from './commands/up.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
 import { addWorker } from './commands/worker.ts';
+import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
+import { faultDocument, faultLine, faultOf } from './fault.ts';
+import { type Io, processIo } from './io.ts';
+import { createSession, type Session } from './session.ts';
 
 /** Every noun, in the order in which help shows it; a new one is added here and nowhere else. */
 const COMMANDS: readonly AddCommand[] = [

@@ -1,7 +1,7 @@
 import { isCurrency } from '../kernel/currency.ts';
 import { formatAmount } from '../kernel/money.ts';
-import type { Cleaned } from '../ops/outbox-clean.ts';
 import type { Acted, OutboxEntry, OutboxList } from '../ops/outbox.ts';
+import type { Cleaned } from '../ops/outbox-clean.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { projectFolder } from '../embedded/project-folder.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { type CheckedRule, checkRule } from '../ops/rule.ts';
-import { projectFolder } from '../embedded/project-folder.ts';
 import { readTextFile } from './options.ts';
 
 /** The rule that `up` loads unless told otherwise. */

@@ -1,5 +1,4 @@
-import { Connection } from '@temporalio/client';
-import { Client } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { createRegistry, type Registry } from '../jobs/registry.ts';
 import { createSettlementJob } from '../jobs/settlement/settlement.ts';
 import { OnceperError } from '../kernel/error.ts';

@@ -15,9 +15,9 @@ import type { Log } from '../observability/log.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
 import type { Database } from '../store/database.ts';
 import type { Config } from './config.ts';
-import { askForLook, keepWatch } from './watch.ts';
-import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { drainOnSignal } from './drain.ts';
+import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
+import { askForLook, keepWatch } from './watch.ts';
 
 /** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
 export interface WorkerParts {

@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { OnceperError } from '../kernel/error.ts';
 import { projectFolder } from '../embedded/project-folder.ts';
+import { OnceperError } from '../kernel/error.ts';
 import { parsedLine } from './log-events.ts';
 
 /** A process of ours that runs beside the demo: its log goes to a file, and it ends when the demo does. */

@@ -1,5 +1,5 @@
-import type { StatedSettings } from '../gateway/simulator/settings.ts';
 import { readJournal } from '../gateway/simulator/journal.ts';
+import type { StatedSettings } from '../gateway/simulator/settings.ts';
 import { OnceperError } from '../kernel/error.ts';
 
 /** Tells a running simulator how to behave from now on; what is not stated is as in an honest counterparty. */

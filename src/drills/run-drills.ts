@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeServers } from '../embedded/remove.ts';
 import { codeOf } from '../kernel/error.ts';
-import { type Drill, type DrillTools, fact, type Fact, passes, type Verdict } from './drill.ts';
+import { type Drill, type DrillTools, type Fact, fact, passes, type Verdict } from './drill.ts';
 import { type Stage, type StageOptions, setStage } from './stage.ts';
 
 /** Drills wait more than they work, so two share two cores; more would stretch the times that they count. */

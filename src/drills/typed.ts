@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { OnceperError } from '../kernel/error.ts';
 import { projectFolder } from '../embedded/project-folder.ts';
+import { OnceperError } from '../kernel/error.ts';
 
 /** What a command line printed and how it ended. */
 export interface Typed {

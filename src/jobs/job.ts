@@ -1,7 +1,7 @@
 import type { Inspection } from '../kernel/admission.ts';
-import type { EffectState } from '../kernel/transitions.ts';
 import type { PeriodBounds, PeriodCalendar } from '../kernel/period.ts';
 import type { Select, Tx } from '../kernel/sql.ts';
+import type { EffectState } from '../kernel/transitions.ts';
 import type { JobRule } from './rule.ts';
 
 /** A business key as the job sees it: what to do, under which pinned rule. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { ScheduleCalendar } from '../kernel/calendar.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { PeriodCalendar } from '../kernel/period.ts';
-import type { ScheduleCalendar } from '../kernel/calendar.ts';
 
 const positive = z.int().positive();
 

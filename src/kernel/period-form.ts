@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
 
-export type PeriodKind = 'year' | 'month' | 'week' | 'day' | 'hour' | 'fiscal-year' | 'fiscal-month';
+type PeriodKind = 'year' | 'month' | 'week' | 'day' | 'hour' | 'fiscal-year' | 'fiscal-month';
 
 /**
  * What divides a job's time into periods: the kind, the IANA zone whose clock marks the boundaries, and for the fiscal

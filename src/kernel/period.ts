@@ -5,7 +5,7 @@ import { formOf, type PeriodCalendar } from './period-form.ts';
 import type { Instant } from './sql.ts';
 import { boundary, checkZone } from './zone.ts';
 
-export type { PeriodCalendar, PeriodKind } from './period-form.ts';
+export type { PeriodCalendar } from './period-form.ts';
 
 /**
  * A period as a half-open interval. `startsOn` and `endsOn` are local dates, the latter exclusive (for an hour both are

@@ -1,14 +1,14 @@
+import { closingInstant, type ExpectedPeriod, type ExpectedState } from '../jobs/expectation.ts';
 import type { Registry } from '../jobs/registry.ts';
-import { transaction, type Database } from '../store/database.ts';
+import type { JobRule } from '../jobs/rule.ts';
+import { type Database, transaction } from '../store/database.ts';
 import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
-import { checkInTransit, checkWebhooks } from './doctor-money.ts';
-import { closingInstant, type ExpectedPeriod, type ExpectedState } from '../jobs/expectation.ts';
 import { backfillCommand } from './commands.ts';
+import { checkInTransit, checkWebhooks } from './doctor-money.ts';
 import { expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
-import type { JobRule } from '../jobs/rule.ts';
 
 /** `transaction_timeout`, which bounds a takeover, exists from this version on. */
 const LEAST_POSTGRES = 17;

@@ -1,5 +1,5 @@
 import type { Registry } from '../jobs/registry.ts';
-import { transaction, type Database } from '../store/database.ts';
+import { type Database, transaction } from '../store/database.ts';
 import { inOneSnapshot, unfinishedMoney } from '../store/outbox-money.ts';
 import { webhooksForAPerson } from '../store/webhooks.ts';
 import { type Check, fail, ok } from './check.ts';

@@ -31,7 +31,7 @@ async function checkNamespace(client: Client): Promise<Check> {
 }
 
 /** Days for which closed workflows are kept, so that they may still be reset or asked again. */
-export async function namespaceDays(client: Client): Promise<number> {
+async function namespaceDays(client: Client): Promise<number> {
   const { namespace } = client.options;
   const { config } = await client.workflowService.describeNamespace({ namespace });
   return Math.ceil(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
@@ -58,7 +58,7 @@ export async function checkRetention(db: Database, client: Client, registry: Reg
 }
 
 /** The fault of a rule's retention beside the real schedule and namespace, or null. */
-export function retentionFaultOf(rule: JobRule, days: number): string | null {
+function retentionFaultOf(rule: JobRule, days: number): string | null {
   const { keepKeysDays, latenessDays } = rule;
   return retentionFault(keepKeysDays, { catchUpDays: CATCH_UP_DAYS, namespaceDays: days, latenessDays });
 }

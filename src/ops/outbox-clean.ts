@@ -1,8 +1,8 @@
 import { type Database, transaction } from '../store/database.ts';
 import {
   type CleanedPage,
-  cleanDeliveries,
   type CleanPlace,
+  cleanDeliveries,
   lockCleaning,
   permitCleaning,
 } from '../store/outbox-clean.ts';

@@ -7,17 +7,18 @@ import type { EffectState } from '../kernel/transitions.ts';
 import { type Database, transaction } from '../store/database.ts';
 import {
   actsOn,
+  deliveriesOf,
   type EffectAct,
   type EffectRecord,
   effectRecord,
   effectsInStates,
-  deliveriesOf,
   type ListedEffect,
   makeDue,
   markDelivering,
   recordAct,
   type ShownDelivery,
 } from '../store/outbox-people.ts';
+import { notifyDelivering } from '../store/wake.ts';
 import {
   lockToldEffect,
   moveToldEffect,
@@ -26,7 +27,6 @@ import {
   webhooksForAPerson,
   webhooksOf,
 } from '../store/webhooks.ts';
-import { notifyDelivering } from '../store/wake.ts';
 import { knownKey } from './known-key.ts';
 
 /** Effects that wait for a person, or are in the states asked for, and the webhooks that nobody could apply. */

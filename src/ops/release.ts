@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/sql.ts';
 import { type Action, actionByKey, readmitAction } from '../store/actions.ts';
 import { type Database, transaction } from '../store/database.ts';
 import { ruleVersion } from '../store/rules.ts';
-import { runByStartId, signRelease, type StoredRun } from '../store/runs.ts';
+import { runByStartId, type StoredRun, signRelease } from '../store/runs.ts';
 import { runCommand } from './commands.ts';
 
 /** A run that a person let go on. Its tick must be started again, so that `open` decides it anew or starts its owner. */

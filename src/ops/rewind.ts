@@ -9,7 +9,7 @@ import { clockOf, type Database } from '../store/database.ts';
 import { markKnownOutside, numbersMissing, readFreeze, thawDelivery } from '../store/epoch.ts';
 
 /** A key that must be derived again: the counterparty knows effects of it that this database lost. */
-export interface LostKey {
+interface LostKey {
   readonly key: string;
   readonly job: string;
   readonly period: string;

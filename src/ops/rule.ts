@@ -1,5 +1,5 @@
-import type { Registry } from '../jobs/registry.ts';
 import { nominalTimeOf } from '../jobs/due.ts';
+import type { Registry } from '../jobs/registry.ts';
 import { type JobRule, parseRule } from '../jobs/rule.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';

@@ -1,5 +1,5 @@
-import { isStalled } from '../jobs/expectation.ts';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isStalled } from '../jobs/expectation.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, Decision } from '../kernel/transitions.ts';
 import { actionByKey } from '../store/actions.ts';

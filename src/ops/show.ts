@@ -1,16 +1,16 @@
+import { closingInstant, isStalled } from '../jobs/expectation.ts';
+import { type JobRule, parseRule, periodCalendar } from '../jobs/rule.ts';
 import { businessKey } from '../kernel/key.ts';
 import { periodBounds, periodClosedBy } from '../kernel/period.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, AttemptOutcome, Decision, EffectState, Trigger } from '../kernel/transitions.ts';
-import { type JobRule, parseRule, periodCalendar } from '../jobs/rule.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
+import { clockOf } from '../store/database.ts';
 import { effectCounts } from '../store/outbox-read.ts';
 import { activeRule, ruleVersion } from '../store/rules.ts';
 import { runsOfKey, type StoredRun } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
-import { clockOf } from '../store/database.ts';
-import { closingInstant, isStalled } from '../jobs/expectation.ts';
 import { type Document, documentOf } from './document.ts';
 import { knownKey } from './known-key.ts';
 

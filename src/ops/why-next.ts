@@ -1,6 +1,6 @@
+import { isStalled } from '../jobs/expectation.ts';
 import type { Action } from '../store/actions.ts';
 import { backfillCommand, releaseCommand, runCommand } from './commands.ts';
-import { isStalled } from '../jobs/expectation.ts';
 import { type KeyStory, stateOf } from './show.ts';
 
 /** Something that is safe to do, and the command for it. */

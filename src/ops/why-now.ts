@@ -1,8 +1,8 @@
+import { isStalled } from '../jobs/expectation.ts';
 import { leaseTimes } from '../kernel/lease.ts';
 import type { Instant } from '../kernel/sql.ts';
 import type { Action } from '../store/actions.ts';
 import { between, bothClocks, inWords, later } from './both-clocks.ts';
-import { isStalled } from '../jobs/expectation.ts';
 import { type KeyStory, stateOf } from './show.ts';
 
 /** Until when the holder has the key, and when the next attempt can have it at the latest. */

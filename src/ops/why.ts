@@ -1,14 +1,14 @@
-import type { Tx } from '../kernel/sql.ts';
 import { isCurrency } from '../kernel/currency.ts';
 import { formatAmount } from '../kernel/money.ts';
+import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
 import type { Attempt } from '../store/attempts.ts';
 import type { StoredRun } from '../store/runs.ts';
 import { between, bothClocks, clocksNote, inWords } from './both-clocks.ts';
 import { documentOf } from './document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
-import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
 import { nextSteps, type Step } from './why-next.ts';
+import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
 
 /** A key's story told to somebody who was woken for it. */
 export interface Explanation extends ShownKey {

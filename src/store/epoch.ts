@@ -1,5 +1,5 @@
-import type { Identity } from '../kernel/rewind.ts';
 import { OnceperError } from '../kernel/error.ts';
+import type { Identity } from '../kernel/rewind.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 
 /** A freeze of delivery: since when, and why. */

@@ -20,7 +20,7 @@ import {
 import { type Database, transaction } from './database.ts';
 import { type Limits, reachedLimit } from './limits.ts';
 import { lockJob } from './rules.ts';
-import { isUndecided, recordRun, runByStartId, type RunRequest, type StoredRun } from './runs.ts';
+import { isUndecided, type RunRequest, recordRun, runByStartId, type StoredRun } from './runs.ts';
 
 /** A run whose key is known, and what an admission would write. */
 export interface OpenRequest {

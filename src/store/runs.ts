@@ -1,5 +1,5 @@
-import { OnceperError } from '../kernel/error.ts';
 import type { Verdict } from '../kernel/admission.ts';
+import { OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { Decision, Trigger } from '../kernel/transitions.ts';
 

@@ -1,7 +1,7 @@
 import { OnceperError } from '../kernel/error.ts';
 import type { LeaseTimes } from '../kernel/lease.ts';
 import type { Select, Tx } from '../kernel/sql.ts';
-import { type Database, transaction, type TransactionSettings } from './database.ts';
+import { type Database, type TransactionSettings, transaction } from './database.ts';
 
 /** A range of subject ids, both ends inclusive, in the order of collation "C". */
 export interface PlannedSlice {

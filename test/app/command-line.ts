@@ -4,8 +4,8 @@ import path from 'node:path';
 import { afterAll } from 'vitest';
 import { main } from '../../src/app/cli.ts';
 import type { Io } from '../../src/app/io.ts';
-import { createRegistry } from '../../src/jobs/registry.ts';
 import type { Job } from '../../src/jobs/job.ts';
+import { createRegistry } from '../../src/jobs/registry.ts';
 
 /** What a command line printed and how it ended. */
 export interface Printed {

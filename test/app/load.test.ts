@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { documentOf, emptyHome, type ErrorDocument, typed } from './command-line.ts';
+import { documentOf, type ErrorDocument, emptyHome, typed } from './command-line.ts';
 
 const jobs = [createSettlementJob()];
 const RULE = {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait.ts';
-import { emptyHome, type ErrorDocument } from './command-line.ts';
+import { type ErrorDocument, emptyHome } from './command-line.ts';
 
 /** A command in a process of its own, as `npx onceper` starts it. */
 interface Child {

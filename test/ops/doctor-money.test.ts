@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { createRegistry } from '../../src/jobs/registry.ts';
 import type { Job } from '../../src/jobs/job.ts';
+import { createRegistry } from '../../src/jobs/registry.ts';
 import { checkInTransit, checkWebhooks } from '../../src/ops/doctor-money.ts';
 import { storeWebhook } from '../../src/store/webhooks.ts';
 import { insertEffect, insertEffects, TEST_JOB, testRegistry, useTestLedger } from '../support/ledger-rows.ts';

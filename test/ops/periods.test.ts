@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectedPeriods } from '../../src/ops/periods.ts';
 import { localDate } from '../../src/kernel/instant.ts';
+import { expectedPeriods } from '../../src/ops/periods.ts';
 import { cancelAction, skipAction } from '../../src/store/stop.ts';
 import { createStory, type Story } from './story.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { leaseTimes } from '../../src/kernel/lease.ts';
 import { OnceperError } from '../../src/kernel/error.ts';
+import { leaseTimes } from '../../src/kernel/lease.ts';
 import { periodClosedBy } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import { attemptsOfKey } from '../../src/store/attempts.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { periodClosedBy } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import { attemptsOfKey } from '../../src/store/attempts.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Tx } from '../../src/kernel/sql.ts';
 import { leaseTimes } from '../../src/kernel/lease.ts';
+import type { Tx } from '../../src/kernel/sql.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import type { Database } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

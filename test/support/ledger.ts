@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type OpenInput, type OpenOutput, open } from '../../activities/open.ts';
 import { type ClaimOutput, claim, close, endAttempt } from '../../activities/attempt.ts';
+import { type OpenInput, type OpenOutput, open } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
-import { createRegistry } from '../../src/jobs/registry.ts';
 import type { Job } from '../../src/jobs/job.ts';
+import { createRegistry } from '../../src/jobs/registry.ts';
 import { leaseTimes } from '../../src/kernel/lease.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { performSlice, type SliceOutcome } from '../../src/store/slices.ts';

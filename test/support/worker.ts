@@ -7,9 +7,9 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { Activities } from '../../activities/index.ts';
+import { bundleWorkflows, createWorker } from '../../src/app/worker.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
-import { bundleWorkflows, createWorker } from '../../src/app/worker.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { TestNamespace } from './namespace.ts';
 

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { actionByKey } from '../../src/store/actions.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { clearDelivering } from '../../src/store/outbox-clear.ts';
-import { transaction } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { keepWatch } from '../../src/app/watch.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freezeDelivery, readFreeze, thawDelivery } from '../../src/store/epoch.ts';
-import { keepWatch } from '../../src/app/watch.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';

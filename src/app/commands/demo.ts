@@ -1,15 +1,15 @@
 import { Listr, PRESET_TIMER } from 'listr2';
-import { type Act, type AddCommand, command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { OnceperError } from '../../kernel/error.ts';
-import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
 import type { DemoFacts } from '../../drills/facts.ts';
-import { setStage, type Stage } from '../../drills/stage.ts';
-import { demoFolder } from '../config.ts';
-import { stageOptions } from '../stage-options.ts';
-import type { Session } from '../session.ts';
-import { table } from '../table.ts';
+import { type Stage, setStage } from '../../drills/stage.ts';
+import { OnceperError } from '../../kernel/error.ts';
 import { backfillCommand, triggerCommand } from '../../ops/commands.ts';
+import { type Act, type AddCommand, command } from '../command.ts';
+import { demoFolder } from '../config.ts';
+import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Session } from '../session.ts';
+import { stageOptions } from '../stage-options.ts';
+import { table } from '../table.ts';
 
 interface Options {
   readonly input?: string;

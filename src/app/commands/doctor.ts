@@ -1,14 +1,14 @@
 import { checkTerms, DELIVERY_DEFAULTS } from '../../kernel/delivery.ts';
+import { normaliseInstant } from '../../kernel/instant.ts';
+import { inWords } from '../../ops/both-clocks.ts';
 import { type Check, ok, warn } from '../../ops/check.ts';
 import { examine } from '../../ops/doctor.ts';
-import { inWords } from '../../ops/both-clocks.ts';
 import { pendingMigrations } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
-import { normaliseInstant } from '../../kernel/instant.ts';
 import { reconcile } from '../reconcile-rewind.ts';
+import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
 

@@ -1,5 +1,5 @@
-import { type EffectsPage, listEffects } from '../../ops/effects.ts';
 import { parseKey } from '../../kernel/key.ts';
+import { type EffectsPage, listEffects } from '../../ops/effects.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { wholeNumber } from '../options.ts';

@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { startSimulator, type SimulatorOptions } from '../../gateway/simulator/simulator.ts';
+import { dirname, join } from 'node:path';
+import { type SimulatorOptions, startSimulator } from '../../gateway/simulator/simulator.ts';
 import { type AddCommand, command } from '../command.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT } from '../exit-codes.ts';

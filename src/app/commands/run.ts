@@ -9,8 +9,8 @@ import { type AddCommand, command } from '../command.ts';
 import { type ExitCode, exitCodeOfRun } from '../exit-codes.ts';
 import { usage } from '../fault.ts';
 import { duration, overridePair } from '../options.ts';
-import type { Session } from '../session.ts';
 import { renderRun, sentenceOf } from '../run-text.ts';
+import type { Session } from '../session.ts';
 
 interface RunOptions {
   readonly period?: string;

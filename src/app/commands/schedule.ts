@@ -1,13 +1,13 @@
-import { type Applied, applyJobSchedule, type ListedSchedule, listSchedules } from '../../ops/schedule.ts';
 import type { Command } from 'commander';
 import { bothClocks } from '../../ops/both-clocks.ts';
 import { activeRuleOf } from '../../ops/rule.ts';
+import { type Applied, applyJobSchedule, type ListedSchedule, listSchedules } from '../../ops/schedule.ts';
 import { pauseSchedule } from '../../ops/schedule-pause.ts';
 import { previewSchedule } from '../../ops/schedule-preview.ts';
 import { clockOf } from '../../store/database.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
-import { wholeNumber } from '../options.ts';
 import { EXIT } from '../exit-codes.ts';
+import { wholeNumber } from '../options.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
 

@@ -1,6 +1,6 @@
+import { parseKey } from '../../kernel/key.ts';
 import { bothClocks, clocksNote } from '../../ops/both-clocks.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from '../../ops/show.ts';
-import { parseKey } from '../../kernel/key.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';

@@ -1,5 +1,5 @@
-import { type Explanation, explainKey } from '../../ops/why.ts';
 import { parseKey } from '../../kernel/key.ts';
+import { type Explanation, explainKey } from '../../ops/why.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';

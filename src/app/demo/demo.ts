@@ -1,21 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type DemoFacts, factsOf } from '../../drills/facts.ts';
+import type { Stage } from '../../drills/stage.ts';
+import { projectFolder } from '../../embedded/project-folder.ts';
+import { endedPeriods } from '../../jobs/due.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { parseRule } from '../../jobs/rule.ts';
-import { endedPeriods } from '../../jobs/due.ts';
+import { periodsWithRows } from '../../jobs/settlement/hold-line.ts';
 import { importFile } from '../../jobs/settlement/import/import-file.ts';
 import type { Imported } from '../../jobs/settlement/import/imported.ts';
-import { periodsWithRows } from '../../jobs/settlement/hold-line.ts';
 import { sampleMonths } from '../../jobs/settlement/sample/sample-rows.ts';
 import { writeSample } from '../../jobs/settlement/sample/write-sample.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { businessKey } from '../../kernel/key.ts';
-import { checkRule, type CheckedRule, loadRule } from '../../ops/rule.ts';
+import { type CheckedRule, checkRule, loadRule } from '../../ops/rule.ts';
 import { applyJobSchedule } from '../../ops/schedule.ts';
 import { clockOf, connect } from '../../store/database.ts';
-import { projectFolder } from '../../embedded/project-folder.ts';
 import { createJobs } from '../services.ts';
-import { type DemoFacts, factsOf } from '../../drills/facts.ts';
 import { type DemoMonths, demoMonths, monthsOf } from './months.ts';
 import {
   backfillMonths,
@@ -27,7 +28,6 @@ import {
   thirdAttempt,
   untilDelivered,
 } from './settle.ts';
-import type { Stage } from '../../drills/stage.ts';
 
 /** A named part of the demo; `tell` may be called as it goes on. */
 export interface DemoStep {

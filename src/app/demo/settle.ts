@@ -1,3 +1,7 @@
+import { holdSlice } from '../../drills/lose-connection.ts';
+import type { Stage } from '../../drills/stage.ts';
+import { typed } from '../../drills/typed.ts';
+import { until } from '../../drills/until.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { lastPlace } from '../../jobs/settlement/hold-line.ts';
 import { instantPlus } from '../../kernel/instant.ts';
@@ -9,11 +13,7 @@ import { actionByKey } from '../../store/actions.ts';
 import { attemptsOfKey } from '../../store/attempts.ts';
 import { clockOf } from '../../store/database.ts';
 import { runsOfKey } from '../../store/runs.ts';
-import { holdSlice } from '../../drills/lose-connection.ts';
 import type { DemoMonths } from './months.ts';
-import type { Stage } from '../../drills/stage.ts';
-import { typed } from '../../drills/typed.ts';
-import { until } from '../../drills/until.ts';
 
 /** Tells the person who watches, one sentence at a time. */
 export type Tell = (sentence: string) => void;

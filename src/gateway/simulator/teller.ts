@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FoundTransfer, Transfer } from '../port.ts';
 import { parseTransfer } from '../transfer.ts';
 import type { Bank } from './bank.ts';
-import type { Journal, JournalEntry } from './journal.ts';
 import type { Herald } from './herald.ts';
+import type { Journal, JournalEntry } from './journal.ts';
 import { chooseMode, type Mode, type SimulatorSettings } from './settings.ts';
 
 /** What a client gets for a POST: an answer, half of one, or a reset connection. */

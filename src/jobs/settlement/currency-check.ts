@@ -1,6 +1,6 @@
 import type { Tx } from '../../kernel/sql.ts';
-import type { PeriodRow } from './period-row.ts';
 import type { SettlementParameters } from './parameters.ts';
+import type { PeriodRow } from './period-row.ts';
 
 /**
  * The currencies that the period would settle (of its rows, and of the balances it carries in) and that the rule has no fees

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { OnceperError } from '../../kernel/error.ts';
 import type { WebhookSigner } from '../../gateway/webhook-signature.ts';
+import { OnceperError } from '../../kernel/error.ts';
 import { storeWebhook } from '../../store/webhooks.ts';
 import { applyDueWebhooks, applyWebhook, readMessage, type WebhookEvent, type WebhookServices } from './apply.ts';
 

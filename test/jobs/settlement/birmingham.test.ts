@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { derivedSubjectId } from '../../../src/kernel/subject.ts';
 import { parseRule } from '../../../src/jobs/rule.ts';
+import { derivedSubjectId } from '../../../src/kernel/subject.ts';
 import { asTexts, carried, type MerchantMonth, pence, readCsvGz, settledMonths } from './oracle.ts';
 import { Bench, type Effect } from './settling.ts';
 

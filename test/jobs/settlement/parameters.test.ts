@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { codeOf } from '../../../src/kernel/error.ts';
 import { parseRule } from '../../../src/jobs/rule.ts';
 import { checkOverrides } from '../../../src/jobs/settlement/overrides.ts';
 import { parseParameters } from '../../../src/jobs/settlement/parameters.ts';
+import { codeOf } from '../../../src/kernel/error.ts';
 
 function faultOf(parameters: unknown): { code: string | null; message: string } {
   try {

@@ -4,7 +4,7 @@ import type { Instant, Tx } from '../../../kernel/sql.ts';
 import { periodsAhead } from '../../due.ts';
 import { type JobRule, periodCalendar } from '../../rule.ts';
 import { preparePeriods } from '../period-row.ts';
-import { inTransaction, onConnection, type Outcome } from './connection.ts';
+import { inTransaction, type Outcome, onConnection } from './connection.ts';
 import type { Imported, ImportRequest } from './imported.ts';
 import { collidingMerchants, storeMerchants } from './merchants.ts';
 import { countLate, earliestOpenPeriod, placeForGood } from './place.ts';

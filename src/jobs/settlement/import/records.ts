@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises';
-import { type CsvError, parse, type Parser } from 'csv-parse';
+import { type CsvError, type Parser, parse } from 'csv-parse';
 import { codeOf } from '../../../kernel/error.ts';
 import { FileFault } from './file-fault.ts';
 import { longestRowBytes } from './whole-lines.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { feesOf, ruleWith, Bench } from '../settling.ts';
 import { csv, csvWithIds, placesOf } from '../rows.ts';
+import { Bench, feesOf, ruleWith } from '../settling.ts';
 
 const bench = Bench.forThisFile();
 beforeEach(() => bench.empty());

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { linesOf, csv, csvWithIds } from '../rows.ts';
+import { csv, csvWithIds, linesOf } from '../rows.ts';
 import { Bench, ruleWith } from '../settling.ts';
 
 const bench = Bench.forThisFile();
