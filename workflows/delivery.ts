@@ -18,7 +18,7 @@ export interface DeliveryInput {
 }
 
 /** Asks the watcher to look at once instead of at its next poll. It only wakes: what is true stands in the ledger. */
-export const wakeSignal = defineSignal('wake');
+const wakeSignal = defineSignal('wake');
 
 const WAIT_MS = { first: 1_000, cap: 60_000 };
 

@@ -2,13 +2,13 @@ import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { OnceperError } from '../kernel/error.ts';
 
 /** The headers of Standard Webhooks, by which a message is signed and recognised. */
-export interface WebhookHeaders {
+interface WebhookHeaders {
   readonly 'webhook-id': string;
   readonly 'webhook-timestamp': string;
   readonly 'webhook-signature': string;
 }
 
-export type Verified =
+type Verified =
   | { readonly kind: 'genuine'; readonly id: string; readonly text: string }
   | { readonly kind: 'refused'; readonly why: string };
 

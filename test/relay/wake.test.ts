@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Gateway } from '../../src/gateway/port.ts';
 import type { RelayEvent } from '../../src/relay/events.ts';
-import { relayOnce, runRelay } from '../../src/relay/relay.ts';
+import { runRelay } from '../../src/relay/relay.ts';
 import { transaction } from '../../src/store/database.ts';
 import { markDelivering } from '../../src/store/outbox-people.ts';
-import { effectCounts } from '../../src/store/outbox-read.ts';
 import { listenDelivering, notifyDelivering } from '../../src/store/wake.ts';
-import { insertEffect, testBody, useTestLedger } from '../support/ledger-rows.ts';
+import { insertEffect, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
 import { FAST, gatewayTo, servicesOf } from './harness.ts';
@@ -95,27 +94,4 @@ test('a relay that is told of work does not wait for its poll', async () => {
   }
   // Untold it would wait half a second each time, and this long for all three once in a hundred runs.
   expect(waitedMs).toBeLessThan(500);
-});
-
-test('two hundred poison rows end dead, and ten good ones behind them are delivered within two cycles', async () => {
-  for (let n = 1; n <= 200; n += 1)
-    await insertEffect(ledger.db, { key, subject: `p-${n}`, body: '{"amount":"12.5"}' });
-  const good = await Promise.all(
-    Array.from({ length: 10 }, (_, n) => {
-      const subject = `z-${n}`;
-      return insertEffect(ledger.db, { key, subject, body: testBody(`${key}:${subject}:GBP:payout`) });
-    }),
-  );
-  await ledger.db.query(
-    `update onceper.outbox set due_at = due_at - interval '1 minute' where key = $1 and subject like 'p-%'`,
-    [key],
-  );
-  const relay = await services();
-  const cycles = [await relayOnce(relay, { ...FAST, batch: 200 }), await relayOnce(relay, { ...FAST, batch: 200 })];
-  expect(cycles).toMatchObject([
-    { taken: 200, dead: 200, sent: 0 },
-    { taken: 10, succeeded: 10 },
-  ]);
-  expect(await effectCounts(ledger.db, key)).toEqual({ dead: 200, succeeded: 10 });
-  expect([...bank.executed().keys()].sort()).toEqual(good.sort());
 });
