@@ -15,7 +15,7 @@ import { migrate } from '../src/store/migrate.ts';
 
 /**
  * `npx tsx bench/relay.ts [EFFECTS] [PAIRS]`: what the relay delivers a second, against what the same HTTP client sends a
- * second to the same sink without a database; in one run, alternating. Rows are settlements', with their postings, on a
+ * second to the same sink without a database, bare and as the http adapter; in one run, alternating. Rows are settlements', with their postings, on a
  * durable PostgreSQL of its own.
  */
 const effects = Number(process.argv[2] ?? '5000');
@@ -38,26 +38,34 @@ try {
      insert into onceper.rule (job, version, body, loaded_by) values ('settlement', 1, '{}', 'bench')`,
   );
   const ratios: number[] = [];
+  const adapterRatios: number[] = [];
   // The first pair warms both ways up and does not count.
   for (let pair = 0; pair <= pairs; pair += 1) {
     const key = await insertKey(db, `${2000 + pair}-09`);
-    const plain = await plainRate(url, await bodiesOf(db, key));
+    const bodies = await bodiesOf(db, key);
+    const plain = await plainRate(url, bodies);
+    const adapter = await adapterRate(url, bodies);
     const relay = await relayRate(db, url, key);
     const isWarmUp = pair === 0;
-    if (!isWarmUp) ratios.push(relay / plain);
-    const shown = `client ${plain.toFixed(0)}/s, relay ${relay.toFixed(0)}/s, ratio ${(relay / plain).toFixed(3)}`;
+    if (!isWarmUp) {
+      ratios.push(relay / plain);
+      adapterRatios.push(relay / adapter);
+    }
+    const shown = `client ${plain.toFixed(0)}/s, adapter ${adapter.toFixed(0)}/s, relay ${relay.toFixed(0)}/s`;
     process.stdout.write(`${isWarmUp ? 'warm-up' : `pair ${pair}`}: ${shown}\n`);
   }
-  const sorted = ratios.toSorted((a, b) => a - b);
-  const shown = [sorted[sorted.length >> 1], sorted[0], sorted.at(-1)].map((ratio) => (ratio ?? 0).toFixed(3));
-  process.stdout.write(
-    `ratio: median ${shown[0]}, from ${shown[1]} to ${shown[2]} over ${pairs} pairs of ${effects}\n`,
-  );
+  process.stdout.write(`relay to client:  ${spread(ratios)}\nrelay to adapter: ${spread(adapterRatios)}\n`);
   await db.close();
 } finally {
   sink.kill();
   await server.stop();
   rmSync(folder, { recursive: true, force: true });
+}
+
+function spread(ratios: readonly number[]): string {
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const [median, least, most] = [sorted[sorted.length >> 1], sorted[0], sorted.at(-1)].map((r) => (r ?? 0).toFixed(3));
+  return `median ${median}, from ${least} to ${most} over ${pairs} pairs of ${effects}`;
 }
 
 /** A closed settlement that waits for its payouts: the action, its lines and its effects. */
@@ -114,6 +122,29 @@ async function plainRate(url: string, bodies: { readonly number: string; readonl
   await Promise.all(Array.from({ length: connections }, sender));
   const seconds = (performance.now() - began) / 1_000;
   await pool.close();
+  return bodies.length / seconds;
+}
+
+/** The http adapter by itself: the client, a bound on each whole call, and the answer checked. */
+async function adapterRate(url: string, bodies: { readonly number: string; readonly body: string }[]): Promise<number> {
+  const gateway = createHttpGateway({
+    url,
+    keyWindowMs: 86_400_000,
+    visibilityDelayMs: 0,
+    timeoutMs: 10_000,
+    connections,
+  });
+  const began = performance.now();
+  let next = 0;
+  const sender = async (): Promise<void> => {
+    for (let one = bodies[next++]; one !== undefined; one = bodies[next++]) {
+      const { kind } = await gateway.send(one.number, one.body);
+      if (kind !== 'accepted') throw new Error(`the sink answered ${kind}`);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, sender));
+  const seconds = (performance.now() - began) / 1_000;
+  await gateway.close();
   return bodies.length / seconds;
 }
 

@@ -27,6 +27,8 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
   const recorder = createRecorder(services, plan, signal, () => bell.ring());
   const giveBack = createGiveBack(services, plan, bell);
   const queue: { readonly effect: TakenEffect; readonly until: number }[] = [];
+  // Half a batch is left to send while the next is taken: with less, the calls would stand still during its COMMIT.
+  const refillBelow = Math.max(plan.concurrency, plan.batch >> 1);
   let inFlight = 0;
   let isStopped = false;
 
@@ -52,7 +54,7 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
         void runner();
       }
     },
-    roomy: () => bell.when(() => isStopped || (queue.length < plan.concurrency && recorder.backlog() < 4 * plan.batch)),
+    roomy: () => bell.when(() => isStopped || (queue.length < refillBelow && recorder.backlog() < 4 * plan.batch)),
     async empty() {
       await bell.when(() => queue.length === 0 && inFlight === 0 && giveBack.isDone());
       await recorder.settled();

@@ -26,7 +26,7 @@ export interface MatrixInput {
 const input = JSON.parse(process.argv[2] ?? '') as MatrixInput;
 const { point } = input;
 const db = openDatabase({ url: input.databaseUrl, name: 'matrix child', max: 3 });
-const real = gatewayTo(input.gatewayUrl);
+const real = gatewayTo(input.gatewayUrl, { timeoutMs: 4_000 });
 const never = new Promise<never>(() => undefined);
 const die = () => process.kill(process.pid, 'SIGKILL');
 

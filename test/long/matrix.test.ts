@@ -110,7 +110,7 @@ async function recoverHere(key: string, gatewayUrl: string): Promise<void> {
 }
 
 async function recoverThere(key: string, url: string): Promise<void> {
-  const gateway = gatewayTo(url);
+  const gateway = gatewayTo(url, { timeoutMs: 4_000 });
   gateways.push(gateway);
   await deliverAll(servicesOf(ledger, gateway), key, { ...FAST, concurrency: MODES.length });
 }

@@ -96,7 +96,7 @@ test('twelve modes, lost at every point of a relay: one transfer a number, and t
     }
   }
   const simulator = await bank.start({ numbers: modes, delayMs: 200, retryAfterSeconds: 0 });
-  const real = gatewayTo(simulator.url);
+  const real = gatewayTo(simulator.url, { timeoutMs: 4_000 });
   gateways.push(real);
   const patient = { ...FAST, concurrency: 100 };
   await lostRelay((lost) => losing(real, points, lost), MODES.length * 4);
