@@ -17,7 +17,7 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: UNIT,
+          exclude: [...UNIT, 'test/long/**'],
           globalSetup: ['test/support/servers.ts'],
           // Each file is a process of its own: Temporal's runtime and signal handlers belong to a process.
           pool: 'forks',

@@ -207,13 +207,21 @@ export const anyWorld: fc.Arbitrary<World> = fc.record({
   ),
 });
 
-/** Nearly everything begins with an admission, so every sequence does. */
-const opening: fc.Arbitrary<Entry> = draftOf([['open', 1]]).map((draft) => ({
-  kind: 'alone',
-  draft: { ...draft, period: 0 },
-  mishap: null,
-}));
+/** Nearly everything begins with an admission and a grant, so most sequences try both before anything else. */
+const begun: fc.Arbitrary<readonly Entry[]> = fc.oneof(
+  { weight: 5, arbitrary: inOrder('open', 'owner_claims') },
+  { weight: 2, arbitrary: inOrder('open') },
+  { weight: 1, arbitrary: inOrder('open', 'refuse_seals', 'owner_claims') },
+);
 
-export const anySequence: fc.Arbitrary<readonly Entry[]> = fc
-  .tuple(opening, fc.array(entry, { minLength: 3, maxLength: 12, size: 'max' }))
-  .map(([first, rest]) => [first, ...rest]);
+function inOrder(...kinds: readonly Draft['kind'][]): fc.Arbitrary<readonly Entry[]> {
+  const alone = (draft: Draft): Entry => ({ kind: 'alone', draft: { ...draft, period: 0 }, mishap: null });
+  return fc.tuple(...kinds.map((kind) => draftOf([[kind, 1]]))).map((drafts) => drafts.map(alone));
+}
+
+/** Sequences of at most `longest` entries after what they begin with. */
+export function anySequence(longest: number): fc.Arbitrary<readonly Entry[]> {
+  return fc
+    .tuple(begun, fc.array(entry, { minLength: 2, maxLength: longest, size: 'max' }))
+    .map(([first, rest]) => [...first, ...rest]);
+}
