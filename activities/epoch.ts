@@ -1,7 +1,7 @@
 import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
 import { actionByKey } from '../src/store/actions.ts';
 import { transaction } from '../src/store/database.ts';
-import { advanceEpoch, freezeDelivery, raiseEpoch, readIdentity } from '../src/store/epoch.ts';
+import { advanceEpoch, freezeDelivery, lockIdentity, raiseEpoch } from '../src/store/epoch.ts';
 import type { ActivityServices } from './services.ts';
 
 /**
@@ -10,9 +10,10 @@ import type { ActivityServices } from './services.ts';
  */
 export async function look(services: ActivityServices, remembered: Identity | null): Promise<Identity> {
   const { db, log } = services;
-  const found = await readIdentity(db);
-  const reason = remembered === null ? null : rewindReason(remembered, found);
   return transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
+    // Under the row's lock: a copy that is put in place between the look and the count would be remembered as the original.
+    const found = await lockIdentity(tx);
+    const reason = remembered === null ? null : rewindReason(remembered, found);
     if (reason !== null && remembered !== null) {
       if (await freezeDelivery(tx, reason)) log({ event: 'delivery_frozen', reason });
       await raiseEpoch(tx, remembered.epoch);

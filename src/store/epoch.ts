@@ -9,13 +9,19 @@ export interface Freeze {
 }
 
 /** The identity of the database as it stands; changes nothing. */
-export async function readIdentity(tx: Tx): Promise<Identity> {
+async function readIdentity(tx: Tx): Promise<Identity> {
   const { rows } = await tx.query<Identity>(
     `select (select system_identifier::text from pg_control_system()) as "systemIdentifier",
             ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch
        from onceper.epoch`,
   );
   return mustHave(rows[0]);
+}
+
+/** The identity under the lock of its row, so that it can't change before it is counted on. */
+export async function lockIdentity(tx: Tx): Promise<Identity> {
+  await tx.query(`select from onceper.epoch for update`);
+  return readIdentity(tx);
 }
 
 /** Counts one more look and returns the identity after it, to be remembered outside. */

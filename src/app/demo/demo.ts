@@ -70,11 +70,13 @@ export function demoSteps(
       run: async (tell) => {
         const now = await clockOf(stage.db);
         const checked = await demoRule(stage, input);
-        await loadRule(stage.db, checked, { at: 'the demo', actor: stage.actor });
         if (input === null) found.months = demoMonths(checked.rule, now);
         const file = input ?? (await generate(stage, months()));
         tell(inWords(await importIt(stage, checked, file)));
-        found.months ??= monthsOf(checked.rule, await monthsOfFile(stage, checked, now));
+        const ended = await monthsOfFile(stage, checked, now);
+        found.months ??= monthsOf(checked.rule, ended);
+        // Loaded after the rows are in: the first month of the file is the job's first, or the empty ones before it would wait.
+        await loadRule(stage.db, startingAt(checked, months().all[0]), { at: 'the demo', actor: stage.actor });
       },
     },
     {
@@ -141,6 +143,11 @@ async function demoRule(stage: Stage, input: DemoInput | null): Promise<CheckedR
   return checkRule(createJobs(), JSON.stringify(changed), file);
 }
 
+function startingAt(checked: CheckedRule, first: string | undefined): CheckedRule {
+  const body = { ...(checked.body as Record<string, unknown>), first };
+  return checkRule(createJobs(), JSON.stringify(body), 'the demo');
+}
+
 async function generate(stage: Stage, months: DemoMonths): Promise<DemoInput> {
   const file = join(stage.folder, 'sample.csv');
   await writeSample(file, { months: sampleMonths(months.last, 12), merchants: MERCHANTS, seed: SEED });
@@ -167,8 +174,9 @@ async function importIt(stage: Stage, checked: CheckedRule, input: DemoInput): P
 async function monthsOfFile(stage: Stage, checked: CheckedRule, now: string): Promise<string[]> {
   const ended = new Set(endedPeriods(checked.rule, now));
   const withRows = (await periodsWithRows(stage.db)).filter((period) => ended.has(period));
-  const last = withRows.at(-1);
-  return last === undefined ? [] : [...ended].filter((period) => period <= last);
+  const [first, last] = [withRows[0], withRows.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [...ended].filter((period) => first <= period && period <= last);
 }
 
 function inWords(imported: Imported): string {
