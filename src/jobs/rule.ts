@@ -19,7 +19,7 @@ const ruleShape = z.strictObject({
     month: z.int().min(1).max(12).optional(),
     dayOfMonth: z.int().min(1).max(31).optional(),
     dayOfWeek: z.int().min(1).max(7).optional(),
-    hour: z.int().min(0).max(23),
+    hour: z.int().min(0).max(23).optional(),
     minute: z.int().min(0).max(59),
   }),
   leaseSeconds: positive.default(30),
@@ -75,7 +75,7 @@ export function scheduleCalendar(rule: JobRule): ScheduleCalendar {
     ...(month === undefined ? {} : { month }),
     ...(dayOfMonth === undefined ? {} : { dayOfMonth }),
     ...(dayOfWeek === undefined ? {} : { dayOfWeek }),
-    hour,
+    ...(hour === undefined ? {} : { hour }),
     minute,
   };
 }

@@ -15,7 +15,7 @@ export interface ScheduleCalendar {
   readonly month?: number;
   readonly dayOfMonth?: number;
   readonly dayOfWeek?: number;
-  readonly hour: number;
+  readonly hour?: number;
   readonly minute: number;
 }
 
@@ -35,8 +35,7 @@ export function calendarInstants(calendar: ScheduleCalendar, after: Instant, cou
   let date = since.toZonedDateTimeISO(calendar.zone).toPlainDate();
   while (date.year <= lastYear && found.length < count) {
     if (matchesDate(calendar, date)) {
-      const fired = firings(date, calendar.hour, calendar.minute, calendar.zone);
-      found.push(...fired.filter((at) => Temporal.Instant.compare(at, since) > 0));
+      found.push(...firingsOn(calendar, date).filter((at) => Temporal.Instant.compare(at, since) > 0));
     }
     date = date.add({ days: 1 });
   }
@@ -53,10 +52,20 @@ export function isCalendarInstant(calendar: ScheduleCalendar, instant: Instant):
   const local = at.toZonedDateTimeISO(calendar.zone).toPlainDateTime();
   const date = local.toPlainDate();
   if (!matchesDate(calendar, date)) return false;
-  const { hour, minute, zone } = calendar;
+  const { hour = local.hour, minute } = calendar;
   return (
-    local.equals(date.toPlainDateTime({ hour, minute })) || firings(date, hour, minute, zone).some((f) => f.equals(at))
+    local.equals(date.toPlainDateTime({ hour, minute })) || firingsOn(calendar, date).some((fired) => fired.equals(at))
   );
+}
+
+const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
+
+/** When a matching date fires, in order; an hour that the calendar does not state is every hour. */
+function firingsOn({ hour, minute, zone }: ScheduleCalendar, date: Temporal.PlainDate): Temporal.Instant[] {
+  if (hour !== undefined) return firings(date, hour, minute, zone);
+  const byHour = HOURS.flatMap((every) => firings(date, every, minute, zone));
+  const ordered = byHour.sort((a, b) => Temporal.Instant.compare(a, b));
+  return ordered.filter((at, index) => index === 0 || !ordered[index - 1]?.equals(at));
 }
 
 /**
@@ -92,7 +101,7 @@ function checkSchedule(calendar: ScheduleCalendar): void {
   checkZone(calendar.zone);
   checkField(calendar, 'month', calendar.month ?? 1, 1, 12);
   checkField(calendar, 'dayOfWeek', calendar.dayOfWeek ?? 1, 1, 7);
-  checkField(calendar, 'hour', calendar.hour, 0, 23);
+  checkField(calendar, 'hour', calendar.hour ?? 0, 0, 23);
   checkField(calendar, 'minute', calendar.minute, 0, 59);
   // 2000 is a leap year: a 29 February exists, a 30 February would be searched for until 2100 in vain.
   const month = Temporal.PlainYearMonth.from({ year: 2000, month: calendar.month ?? 1 });

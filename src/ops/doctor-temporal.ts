@@ -2,13 +2,13 @@ import type { Client } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
 import { type JobRule, parseRule } from '../jobs/rule.ts';
 import { retentionFault } from '../kernel/retention.ts';
-import { activeRule } from '../store/rules.ts';
-import { CATCH_UP_DAYS } from './schedule-plan.ts';
 import type { Database } from '../store/database.ts';
+import { activeRule } from '../store/rules.ts';
 import { between, inWords } from './both-clocks.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { lastPoll } from './run.ts';
-import { listSchedules, type ListedSchedule } from './schedule.ts';
+import { type ListedSchedule, listSchedules } from './schedule.ts';
+import { CATCH_UP_DAYS } from './schedule-plan.ts';
 
 /** Temporal as this release needs it. The first row says whether there is a server. */
 export async function checkTemporal(client: Client, taskQueue: string): Promise<Check[]> {

@@ -65,7 +65,8 @@ function calendarOf({ calendar }: JobRule): CalendarSpec {
     ...(monthName === undefined ? {} : { month: monthName }),
     ...(dayOfMonth === undefined ? {} : { dayOfMonth }),
     ...(dayName === undefined ? {} : { dayOfWeek: dayName }),
-    hour,
+    // Temporal takes an hour that is not stated for midnight; ours is every hour.
+    hour: hour ?? '*',
     minute,
     second: 0,
   };

@@ -73,6 +73,7 @@ describe('schedule apply', () => {
     ['a month and a day', { month: 4, dayOfMonth: 6, hour: 0, minute: 30 }],
     ['a weekday', { dayOfWeek: 7, hour: 23, minute: 59 }],
     ['every hour field at its end', { dayOfMonth: 31, hour: 0, minute: 0 }],
+    ['every hour', { minute: 5 }],
   ])('reads back %s without drift', async (name, calendar) => {
     const plan = planOf(`calendar-${name.replaceAll(' ', '-')}`, { calendar });
     expect((await applySchedule(client, plan)).drift).toEqual([]);
