@@ -68,19 +68,24 @@ async function runLanes(
   const db = openDatabase({ url: database.url, name: 'model', max: lanes * 4 });
   const met: Met = new Map();
   let sequences = 0;
-  let failed = false;
+  // The first lane to fail goes on alone, so that its sequence can be made short; the others have nothing to add.
+  let failing: number | null = null;
   const lane = async (at: number) => {
     const seed = plan.seed + at;
     const property = fc.asyncProperty(anyWorld, anySequence(plan.longest), async (world, entries) => {
-      if (failed) return;
+      if (failing !== null && failing !== at) return;
       sequences += 1;
       if (sequences % LINE_EVERY === 0) print(sequences);
-      await runSequence({ db, met }, `m${sequences}`, world, entries);
+      try {
+        await runSequence({ db, met }, `m${sequences}`, world, entries);
+      } catch (error) {
+        failing ??= at;
+        throw error;
+      }
     });
     const path = plan.path === null ? {} : { path: plan.path };
     const details = await fc.check(property, { seed, numRuns, endOnFailure: !plan.shrinks, ...path });
     if (!details.failed) return;
-    failed = true;
     const again = `MODEL_SEED=${seed} MODEL_PATH=${details.counterexamplePath} ${command}`;
     throw new Error(`repeat it with: ${again}\n${fc.defaultReportMessage(details)}`, { cause: details.errorInstance });
   };
@@ -88,6 +93,8 @@ async function runLanes(
     await installTinyJob(db);
     const ends = await Promise.allSettled(Array.from({ length: lanes }, (_, at) => lane(at)));
     print(sequences);
+    const ended = failing === null ? undefined : ends[failing];
+    if (ended?.status === 'rejected') throw ended.reason;
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     return { met, sequences };
   } finally {
