@@ -55,7 +55,9 @@ test('a tick settles its period once; a later one is a duplicate with the first 
   await waitFor(() => isDone(SEPTEMBER.key), { what: 'the document' });
   const duplicate = await tick(worker, 'two');
   expect(duplicate).toMatchObject({ decision: 'duplicate', result: { document: { id: `doc-${SEPTEMBER.key}` } } });
-  const description = await worker.client.workflow.getHandle(SEPTEMBER.key).describe();
+  const handle = worker.client.workflow.getHandle(SEPTEMBER.key);
+  await handle.result();
+  const description = await handle.describe();
   expect(description.status.name).toBe('COMPLETED');
   expect(description.searchAttributes).toMatchObject({
     OnceperJob: ['tiny'],
@@ -212,5 +214,6 @@ test('a drained worker finishes the slices it has begun, gives nothing up, and t
   await waitFor(() => isDone('drained:2025-09'), { what: 'the document', timeoutMs: 20_000 });
   expect(begun).toBe(60);
   const outcomes = (await attemptsOfKey(db, 'drained:2025-09')).map((attempt) => attempt.outcome);
-  expect([['done'], ['shutdown', 'done']]).toContainEqual(outcomes);
+  // A task that the server handed over in the very moment of the drain is taken for lost; that costs nothing of the budget.
+  expect([['done'], ['shutdown', 'done'], ['worker_lost', 'done']]).toContainEqual(outcomes);
 });
