@@ -1,12 +1,18 @@
 import { backfillNewKey } from './backfill-new-key.ts';
 import { databaseRewound } from './database-rewound.ts';
+import { doubleTick } from './double-tick.ts';
 import type { Drill } from './drill.ts';
 import { droppedAnswers } from './dropped-answers.ts';
 import { effectWithoutRecord } from './effect-without-record.ts';
 import { keyOutlived } from './key-outlived.ts';
 import { killNine } from './kill-nine.ts';
+import { lateResult } from './late-result.ts';
+import { lostCommitAck } from './lost-commit-ack.ts';
+import { pausedOverMonthEnd } from './paused-over-month-end.ts';
 import { recordWithoutEffect } from './record-without-effect.ts';
 import { temporalErased } from './temporal-erased.ts';
+import { zombie } from './zombie.ts';
+import { zoneChanged } from './zone-changed.ts';
 
 /** Every drill, in the order in which `onceper drill all` begins them: the longest first, so that none is waited for alone. */
 export const DRILLS: readonly Drill[] = [
@@ -17,5 +23,11 @@ export const DRILLS: readonly Drill[] = [
   effectWithoutRecord,
   keyOutlived,
   backfillNewKey,
+  zombie,
+  lateResult,
+  lostCommitAck,
+  doubleTick,
+  pausedOverMonthEnd,
+  zoneChanged,
   recordWithoutEffect,
 ];

@@ -13,6 +13,12 @@ export async function setModes(gatewayUrl: string, settings: StatedSettings): Pr
   });
 }
 
+/** How many transfers the counterparty was asked for so far, whatever it made of them. */
+export async function receivedPosts(gatewayUrl: string): Promise<number> {
+  const answer = await fetch(`${gatewayUrl}/control/counts`);
+  return ((await answer.json()) as { posts: number }).posts;
+}
+
 /** How often each number was sent to the counterparty, and how often it acted on it, by its journal. */
 export function sendsByNumber(journal: string): ReadonlyMap<string, { readonly sent: number; readonly acted: number }> {
   const sends = new Map<string, { sent: number; acted: number }>();

@@ -22,7 +22,7 @@ export async function holdSlice(db: Database, key: string, period: string, place
   await holdLine(tx, key, period, place);
   const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
   const holder = rows[0]?.pid ?? 0;
-  const untilHeld = () => until('a slice that waits', () => blockedBy(db, holder), 60_000);
+  const untilHeld = () => until('a slice that waits', () => backendBlockedBy(db, holder), 60_000);
   return {
     untilHeld,
     async loseConnection() {
@@ -38,7 +38,8 @@ export async function holdSlice(db: Database, key: string, period: string, place
   };
 }
 
-async function blockedBy(db: Database, holder: number): Promise<number | null> {
+/** A backend that waits for a lock of another one, or null. */
+export async function backendBlockedBy(db: Database, holder: number): Promise<number | null> {
   const { rows } = await db.query<{ pid: number }>(
     'select pid from pg_stat_activity where $1 = any (pg_blocking_pids(pid)) limit 1',
     [holder],

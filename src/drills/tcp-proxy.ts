@@ -19,7 +19,7 @@ export interface TcpProxy {
   readonly url: string;
   /** Connections on which a statement waits. */
   held(): number;
-  /** Lets everything go that waits, in its order; what is ruled to wait afterwards waits again. */
+  /** Lets everything go that waits, in its order; from now on nothing waits. */
   release(): void;
   /** Resets every connection of this moment, as a machine that vanishes; later ones pass. */
   cut(): void;
@@ -29,9 +29,21 @@ export interface TcpProxy {
 /** Starts a proxy on a free port of 127.0.0.1 to the server of a `postgresql://` URL. `rule` is asked about every statement. */
 export async function startPostgresProxy(databaseUrl: string, rule: (spoken: Spoken) => Ruling): Promise<TcpProxy> {
   const url = new URL(databaseUrl);
-  const proxy = await startProxy(Number(url.port), (bridge) => postgresFlow(bridge, rule));
+  let mayHold = true;
+  const ruled = (spoken: Spoken) => {
+    const ruling = rule(spoken);
+    return ruling === 'hold' && !mayHold ? 'pass' : ruling;
+  };
+  const proxy = await startProxy(Number(url.port), (bridge) => postgresFlow(bridge, ruled));
   url.port = String(proxy.port);
-  return { ...proxy, url: url.href };
+  return {
+    ...proxy,
+    url: url.href,
+    release() {
+      mayHold = false;
+      proxy.release();
+    },
+  };
 }
 
 /** Starts a proxy that only carries bytes, to a server at `host:port` of this machine. */

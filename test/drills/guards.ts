@@ -14,6 +14,13 @@ const NEW_NUMBER_EACH_TRY: Edit = {
   to: 'async send(given, text, signal) { const number = `${given}:${Math.random()}`; const body = text.replace(given, number);',
 };
 
+/** The ledger takes any key for a period. */
+const ANY_KEY: Edit = {
+  file: 'migrations/0001_ledger.sql',
+  from: "constraint action_key_derives_from_period check (key = job || ':' || period || coalesce(':adj-' || adj, ''))",
+  to: 'constraint action_key_derives_from_period check (true)',
+};
+
 export const GUARDS: readonly Guard[] = [
   {
     drill: 'effect-without-record',
@@ -38,13 +45,89 @@ export const GUARDS: readonly Guard[] = [
   },
   {
     drill: 'backfill-new-key',
+    off: [ANY_KEY],
+    differs: 'a key that ends in :retry1',
+  },
+  {
+    drill: 'zombie',
     off: [
       {
-        file: 'migrations/0001_ledger.sql',
-        from: "constraint action_key_derives_from_period check (key = job || ':' || period || coalesce(':adj-' || adj, ''))",
-        to: 'constraint action_key_derives_from_period check (true)',
+        file: 'src/store/slices.ts',
+        from: "where key = $1 and fence = $2 and state = 'running' and lease_until > clock_timestamp() for key share",
+        to: 'where key = $1 and $2::int8 is not null for key share',
       },
     ],
-    differs: 'a key that ends in :retry1',
+    differs: 'slices finished under its fence after the takeover',
+  },
+  {
+    drill: 'late-result',
+    off: [
+      {
+        file: 'src/store/outbox-record.ts',
+        from: 'where o.number = n.number and o.fence = n.fence and o.state = n.held',
+        to: 'where o.number = n.number',
+      },
+    ],
+    differs: 'results that the woken relay recorded',
+  },
+  {
+    drill: 'lost-commit-ack',
+    off: [
+      {
+        file: 'src/store/slices.ts',
+        from: 'select slice from onceper.slice where key = $1 and done_at is null order by slice',
+        to: 'select slice from onceper.slice where key = $1 order by slice',
+      },
+      {
+        file: 'src/store/slices.ts',
+        from: 'where key = $1 and slice = $3 and done_at is null\n     returning',
+        to: 'where key = $1 and slice = $3\n     returning',
+      },
+    ],
+    differs: 'close: the key',
+  },
+  {
+    drill: 'double-tick',
+    off: [
+      ANY_KEY,
+      {
+        file: 'activities/open.ts',
+        from: 'const key = businessKey(job.id, due.period);',
+        to: 'const key = businessKey(job.id, due.period, String(Number(request.scheduledAt.slice(11, 13))));',
+      },
+    ],
+    differs: 'keys in the ledger',
+  },
+  {
+    drill: 'paused-over-month-end',
+    off: [
+      {
+        file: 'src/ops/schedule.ts',
+        from: '({ ...scheduleOptions(plan), state: found.state })',
+        to: '({ ...scheduleOptions(plan), state: { ...found.state, paused: false, note: undefined } })',
+      },
+    ],
+    differs: 'runs opened for the instant',
+  },
+  {
+    drill: 'zone-changed',
+    off: [
+      {
+        file: 'src/jobs/settlement/period-row.ts',
+        from: 'where p.period = b.period)',
+        to: 'where p.period = b.period and p.starts = b.starts)',
+      },
+      {
+        file: 'src/jobs/settlement/period-row.ts',
+        from: 'on conflict do nothing',
+        to: 'on conflict (period) do update set starts = excluded.starts, ends = excluded.ends',
+      },
+      {
+        file: 'migrations/0002_settlement.sql',
+        from: 'if (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
+        to: 'if false and (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
+      },
+    ],
+    differs: 'periods whose bounds have moved',
   },
 ];

@@ -1,6 +1,6 @@
 import { DRILLS } from '../../drills/all.ts';
 import type { Drill, Verdict } from '../../drills/drill.ts';
-import { runDrill } from '../../drills/run-drills.ts';
+import { runDrills } from '../../drills/run-drills.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -19,30 +19,25 @@ export const addDrill: AddCommand = (program, act) => {
 async function drill(session: Session, name: string | undefined) {
   if (name === undefined) return list(session);
   const chosen = choose(name);
-  const verdicts: Verdict[] = [];
-  for (const one of chosen) {
-    if (!session.wantsJson) session.note(`${one.name}: ${one.fault}`);
-    const options = stageOptions(
-      { ...session.config, given: { databaseUrl: null, temporalAddress: null } },
-      () => undefined,
-    );
-    const verdict = await runDrill(one, options, (sentence) =>
-      session.wantsJson ? undefined : session.note(`  ${sentence}`),
-    );
-    verdicts.push(verdict);
-  }
+  const options = stageOptions(
+    { ...session.config, given: { databaseUrl: null, temporalAddress: null } },
+    () => undefined,
+  );
+  const verdicts = await runDrills(chosen, options, ({ name: drill }, sentence) => {
+    if (!session.wantsJson) session.note(`${drill}: ${sentence}`);
+  });
   session.answer({ drills: verdicts }, verdicts.map((verdict) => report(session, verdict)).join('\n'));
   return verdicts.every((verdict) => verdict.ok) ? EXIT.done : EXIT.attention;
 }
 
 function list(session: Session) {
-  const drills = DRILLS.map(({ name, fault }) => ({ name, fault }));
+  const drills = DRILLS.map(({ name, fault, guard }) => ({ name, fault, guard }));
   session.answer(
     { drills },
     table(
       session,
-      ['drill', 'what it does'],
-      drills.map(({ name, fault }) => [name, fault]),
+      ['drill', 'what it does', 'what keeps it right'],
+      drills.map(({ name, fault, guard }) => [name, fault, guard]),
     ),
   );
   return Promise.resolve(EXIT.done);
