@@ -9,7 +9,7 @@ export async function waitFor<T>(
   condition: () => T | Promise<T>,
   options: { readonly what: string; readonly timeoutMs?: number; readonly everyMs?: number },
 ): Promise<NonNullable<T>> {
-  const timeoutMs = options.timeoutMs ?? 10_000;
+  const timeoutMs = options.timeoutMs ?? 20_000;
   const until = performance.now() + timeoutMs;
   let thrown: unknown;
   for (;;) {
