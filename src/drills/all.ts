@@ -7,11 +7,14 @@ import { effectWithoutRecord } from './effect-without-record.ts';
 import { keyOutlived } from './key-outlived.ts';
 import { killNine } from './kill-nine.ts';
 import { lateResult } from './late-result.ts';
+import { lockOnly } from './lock-only.ts';
 import { lostCommitAck } from './lost-commit-ack.ts';
 import { pausedOverMonthEnd } from './paused-over-month-end.ts';
 import { recordWithoutEffect } from './record-without-effect.ts';
 import { temporalErased } from './temporal-erased.ts';
 import { zombie } from './zombie.ts';
+import { uniqueOnly } from './unique-only.ts';
+import { uuidPerRetry } from './uuid-per-retry.ts';
 import { zoneChanged } from './zone-changed.ts';
 
 /** Every drill, in the order in which `onceper drill all` begins them: the longest first, so that none is waited for alone. */
@@ -29,5 +32,8 @@ export const DRILLS: readonly Drill[] = [
   doubleTick,
   pausedOverMonthEnd,
   zoneChanged,
+  lockOnly,
+  uuidPerRetry,
+  uniqueOnly,
   recordWithoutEffect,
 ];

@@ -24,7 +24,7 @@ export const backfillNewKey: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 20, months: 1, subjectsPerSlice: 10 });
-    await stage.startGateway();
+    await stage.openGateway();
     await Promise.all([stage.start('worker'), stage.start('relay')]);
     await typed('npx onceper schedule apply settlement', stage.environment);
     await startRun(stage, sample);

@@ -3,8 +3,10 @@ import { actionByKey } from '../store/actions.ts';
 import { readFreeze } from '../store/epoch.ts';
 import { type Drill, fact } from './drill.ts';
 import { executedTransfers, factsOf } from './facts.ts';
+import { delivered } from './key-end.ts';
 import { importSample } from './sample-month.ts';
 import type { Stage } from './stage.ts';
+import { startRun } from './start-run.ts';
 import { typed } from './typed.ts';
 import { until } from './until.ts';
 
@@ -21,12 +23,12 @@ export const databaseRewound: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: 25 });
-    await stage.startGateway();
+    await stage.openGateway();
     const [worker, relay] = await Promise.all([stage.start('worker'), stage.start('relay')]);
     const copied = await until('the first look', () => rememberedEpoch(stage), 60_000);
     await copyDatabase(stage, 'onceper', 'before');
-    await typed(`npx onceper run settlement --period ${sample.last} --wait`, stage.environment);
-    await until('every payout', async () => (await actionByKey(stage.db, sample.key))?.delivering === false, 60_000);
+    await startRun(stage, sample);
+    await delivered(stage, sample.key);
     await until('a look after the close', async () => (await rememberedEpoch(stage)) > copied, 60_000);
     const paid = executedTransfers(stage.journal, 'settlement:').executed;
     await Promise.all([worker.stop(), relay.stop()]);
@@ -35,7 +37,7 @@ export const databaseRewound: Drill = {
     await Promise.all([stage.start('worker'), stage.start('relay')]);
     const freeze = await until('the freeze', () => readFreeze(stage.db), 90_000);
     tell(`frozen: ${freeze.reason}`);
-    await typed(`npx onceper run settlement --period ${sample.last}`, stage.environment, [5]);
+    await startRun(stage, sample);
     const first = await typed('npx onceper doctor --reconcile-rewind --json', stage.environment, [6]);
     await until(
       'the month to be settled again',

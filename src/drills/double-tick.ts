@@ -32,7 +32,7 @@ export const doubleTick: Drill = {
       rule: RULE,
       last: MONTH,
     });
-    await stage.startGateway();
+    await stage.openGateway();
     await Promise.all([stage.start('worker'), stage.start('relay')]);
     await typed('npx onceper schedule apply settlement', stage.environment);
     const line = backfillCommand('settlement', FIRST, SECOND);

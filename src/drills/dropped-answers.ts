@@ -1,10 +1,9 @@
-import { actionByKey } from '../store/actions.ts';
 import { type Drill, fact } from './drill.ts';
 import { factsOf } from './facts.ts';
+import { delivered, keyEnd } from './key-end.ts';
 import { importSample } from './sample-month.ts';
 import type { Stage } from './stage.ts';
-import { typed } from './typed.ts';
-import { until } from './until.ts';
+import { startRun } from './start-run.ts';
 
 const MERCHANTS = 500;
 
@@ -16,10 +15,11 @@ export const droppedAnswers: Drill = {
   async run({ setStage }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: 100 });
-    await stage.startGateway(['--drop-every', '5']);
+    await stage.openGateway({ every: [{ mode: 'drop_after', n: 5 }] });
     await Promise.all([stage.start('worker'), stage.start('relay')]);
-    await typed(`npx onceper run settlement --period ${sample.last} --wait`, stage.environment);
-    await until('every payout', async () => (await actionByKey(stage.db, sample.key))?.delivering === false, 120_000);
+    await startRun(stage, sample);
+    await keyEnd(stage, sample.key);
+    await delivered(stage, sample.key, 120_000);
     const facts = await factsOf(stage.db, sample.registry, { key: sample.key, closing: '' }, stage.journal);
     const { unknown, resolved } = await unknowns(stage, sample.key);
     return [

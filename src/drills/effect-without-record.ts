@@ -28,7 +28,7 @@ export const effectWithoutRecord: Drill = {
       subjectsPerSlice: MERCHANTS / SLICES,
       rule: { budget: 2 },
     });
-    await stage.startGateway();
+    await stage.openGateway();
     const [held] = await Promise.all([holdOutbox(stage), stage.start('worker')]);
     await startRun(stage, sample);
     const standing = await until('every slice to stand before its effects', () => held.standing(SLICES), 60_000);

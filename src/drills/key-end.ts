@@ -1,3 +1,4 @@
+import { codeOf } from '../kernel/error.ts';
 import { actionByKey } from '../store/actions.ts';
 import type { Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -14,6 +15,18 @@ export async function keyEnd(stage: Stage, key: string, timeoutMs = 60_000): Pro
     },
     timeoutMs,
   );
+}
+
+/** Waits until a key is done, at most so long; the seconds that it took, or null where it was not done by then. */
+export async function secondsUntilDone(stage: Stage, key: string, timeoutMs: number): Promise<number | null> {
+  const began = performance.now();
+  try {
+    await until(`${key} to be done`, async () => (await actionByKey(stage.db, key))?.state === 'done', timeoutMs);
+    return (performance.now() - began) / 1_000;
+  } catch (error) {
+    if (codeOf(error) === 'waited_in_vain') return null;
+    throw error;
+  }
 }
 
 /** Waits until the relay has nothing left to do for a key. */

@@ -31,7 +31,7 @@ export const keyOutlived: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 30, months: 1, subjectsPerSlice: 10 });
-    await stage.startGateway();
+    await stage.openGateway();
     await setModes(stage.gatewayUrl, { forgetAfterMs: WINDOW_MS });
     const [worker] = await Promise.all([stage.start('worker'), sendControl(stage)]);
     await startRun(stage, sample);

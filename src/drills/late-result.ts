@@ -24,7 +24,7 @@ export const lateResult: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 16, months: 1, subjectsPerSlice: 8 });
-    await stage.startGateway();
+    await stage.openGateway();
     await stage.start('worker');
     await startRun(stage, sample);
     await keyEnd(stage, sample.key);

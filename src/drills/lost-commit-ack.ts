@@ -51,7 +51,7 @@ async function drill({ tell }: DrillTools, stage: Stage, url: string, lost: Set<
   const rule = { budget: 2, slicesInFlight: 1 };
   const sample = await importSample(stage, { merchants: 24, months: 1, subjectsPerSlice: 6, rule });
   const { key } = sample;
-  await stage.startGateway();
+  await stage.openGateway();
   await stage.start('worker', { DATABASE_URL: url });
   const run = await startRun(stage, sample);
   const end = await keyEnd(stage, key);

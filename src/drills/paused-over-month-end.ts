@@ -33,7 +33,7 @@ export const pausedOverMonthEnd: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 20, months: 1, subjectsPerSlice: 10, rule: DUE_AT_ONCE });
-    await stage.startGateway();
+    await stage.openGateway();
     const [worker] = await Promise.all([stage.start('worker'), stage.start('relay')]);
     await applyJobSchedule(stage.db, stage.client, scheduleOf(stage, sample));
     await typed(`npx onceper schedule pause settlement --reason ${REASON}`, stage.environment);

@@ -32,7 +32,7 @@ export const recordWithoutEffect: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 48, months: 1, subjectsPerSlice: 12 });
-    const gateway = await stage.startGateway();
+    const gateway = await stage.openGateway();
     await stage.start('worker');
     await startRun(stage, sample);
     await keyEnd(stage, sample.key);
@@ -41,7 +41,7 @@ export const recordWithoutEffect: Drill = {
     await until('every effect to be tried in vain', () => allTried(stage.db, sample.key), 30_000);
     const unheard = sendsByNumber(stage.journal).size;
     tell(`the month is done; ${await effectStates(stage, sample.key)} after sends that nobody heard`);
-    await stage.startGateway(['--fail-every', '1']);
+    await stage.openGateway({ every: [{ mode: 'error_before', n: 1 }] });
     const numbers = await numbersOf(stage.db, sample.key);
     await setModes(stage.gatewayUrl, { numbers: triesOf(numbers), delayMs: 3_000 });
     await delivered(stage, sample.key);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../embedded/ports.ts';
 import { removeServers } from '../embedded/remove.ts';
 import { codeOf } from '../kernel/error.ts';
 import { type Drill, type DrillTools, type Fact, fact, passes, type Verdict } from './drill.ts';
@@ -49,7 +50,7 @@ export async function runDrill(
       options: stageOptions,
       tell,
       async setStage(changes) {
-        const stage = await setStage({ ...stageOptions, ...changes });
+        const stage = await setStage({ ...stageOptions, ports: await randomPorts(), ...changes });
         stages.push(stage);
         return stage;
       },
@@ -61,6 +62,11 @@ export async function runDrill(
     for (const stage of stages) await removeServers(stage.folder);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Two drills that begin at once would both find the usual ports free. */
+async function randomPorts(): Promise<NonNullable<StageOptions['ports']>> {
+  return { postgres: await freePort(), temporal: await freePort(), ui: await freePort() };
 }
 
 async function factsOrWait(drill: Drill, tools: DrillTools): Promise<readonly Fact[]> {

@@ -7,12 +7,14 @@ import pg from 'pg';
 import { removeServers } from '../embedded/remove.ts';
 import type { StartOptions } from '../embedded/start-servers.ts';
 import { up } from '../embedded/up.ts';
+import type { StatedSettings } from '../gateway/simulator/settings.ts';
+import { type Simulator, startSimulator } from '../gateway/simulator/simulator.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { migrate } from '../store/migrate.ts';
 import { type Child, startChild } from './children.ts';
 
 /** Where a stage is set and what its processes inherit. */
-export interface StageOptions extends Pick<StartOptions, 'databaseUrl' | 'temporalAddress' | 'temporalCli'> {
+export interface StageOptions extends Pick<StartOptions, 'databaseUrl' | 'temporalAddress' | 'temporalCli' | 'ports'> {
   /** The stage's own home: its servers, logs and journal lie here. What an earlier stage left there is removed. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -39,6 +41,8 @@ export interface Stage {
   readonly gatewayUrl: string;
   /** Starts the gateway, with arguments of `onceper gateway`; worker and relay find it in their environment. */
   startGateway(args?: readonly string[]): Promise<Child>;
+  /** Opens a gateway in this process, for drills in which it is not the one that dies; again on its port after it stopped. */
+  openGateway(settings?: StatedSettings): Promise<Simulator>;
   /** Starts a process in the stage's environment, changed where `changes` says so. Each has a log of its own. */
   start(name: 'worker' | 'relay', changes?: Readonly<Record<string, string>>): Promise<Child>;
   /** Ends everything in order: no process and no listener of the stage is left. */
@@ -78,7 +82,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-type Parts = Omit<Stage, 'journal' | 'gatewayUrl' | 'startGateway' | 'start' | 'stop'> & {
+type Parts = Omit<Stage, 'journal' | 'gatewayUrl' | 'startGateway' | 'openGateway' | 'start' | 'stop'> & {
   readonly stopServers: () => Promise<void>;
 };
 
@@ -94,21 +98,32 @@ function stageOf(parts: Parts): Stage {
     children.add(child);
     return child;
   };
+  const gateways = new Set<Simulator>();
+  // A free port the first time, and the same one when it opens again: the relay knows no other.
+  const gatewayPort = () => (stage.gatewayUrl === '' ? 0 : Number(new URL(stage.gatewayUrl).port));
+  const useGateway = (url: string) => {
+    stage.gatewayUrl = url;
+    environment['ONCEPER_GATEWAY_URL'] = url;
+  };
   const stage = {
     ...parts,
     journal,
     gatewayUrl: '',
     async startGateway(args: readonly string[] = []) {
-      // A free port the first time, and the same one when it starts again: the relay knows no other.
-      const port = stage.gatewayUrl === '' ? '0' : new URL(stage.gatewayUrl).port;
-      const gateway = await begin('gateway', ['--port', port, '--journal', journal, ...args]);
-      stage.gatewayUrl = String(gateway.ready['url']);
-      environment['ONCEPER_GATEWAY_URL'] = stage.gatewayUrl;
+      const gateway = await begin('gateway', ['--port', String(gatewayPort()), '--journal', journal, ...args]);
+      useGateway(String(gateway.ready['url']));
+      return gateway;
+    },
+    async openGateway(settings: StatedSettings = {}) {
+      const gateway = await startSimulator({ port: gatewayPort(), journal, settings });
+      gateways.add(gateway);
+      useGateway(gateway.url);
       return gateway;
     },
     start: (name: 'worker' | 'relay', changes?: Readonly<Record<string, string>>) => begin(name, [], changes),
     async stop() {
       await Promise.all([...children].map((child) => child.stop()));
+      await Promise.all([...gateways].map((gateway) => gateway.stop()));
       await client.connection.close();
       await db.close();
       await parts.stopServers();

@@ -32,7 +32,7 @@ export const zombie: Drill = {
     const stage = await tools.setStage();
     const rule = { leaseSeconds: LEASE_SECONDS, slicesInFlight: IN_FLIGHT };
     const sample = await importSample(stage, { merchants: SLICES * 3, months: 1, subjectsPerSlice: 3, rule });
-    await stage.startGateway();
+    await stage.openGateway();
     const [first, second, network] = [
       await startPostgresProxy(stage.databaseUrl, holdSlicesAfter(FINISHED_FIRST)),
       await startPostgresProxy(stage.databaseUrl, holdSlicesAfter(0)),

@@ -33,7 +33,7 @@ export const zoneChanged: Drill = {
   async run({ setStage, tell }) {
     const stage = await setStage();
     const sample = await importSample(stage, { merchants: 20, months: 1, subjectsPerSlice: 10, last: MONTH });
-    await stage.startGateway();
+    await stage.openGateway();
     const claims = await holdClaims(stage, sample);
     const first = await stage.start('worker', { TZ: OPENS });
     await startRun(stage, sample);

@@ -130,4 +130,64 @@ export const GUARDS: readonly Guard[] = [
     ],
     differs: 'periods whose bounds have moved',
   },
+  {
+    drill: 'lock-only',
+    off: [NEW_NUMBER_EACH_TRY],
+    differs: 'ours: merchants paid twice',
+  },
+  {
+    drill: 'uuid-per-retry',
+    off: [NEW_NUMBER_EACH_TRY],
+    differs: 'ours: merchants paid twice',
+  },
+  {
+    drill: 'unique-only',
+    off: [
+      {
+        file: 'src/store/claim.ts',
+        from: "and (state <> 'running' or lease_until <= clock_timestamp())",
+        to: "and state <> 'running'",
+      },
+    ],
+    differs: 'ours: a claim after that',
+  },
+  {
+    drill: 'dropped-answers',
+    off: [
+      {
+        file: 'src/kernel/delivery.ts',
+        from: "case 'unknown':\n      return waits('unknown', later, answer.code);",
+        to: "case 'unknown':\n      return becomes('failed', answer.code);",
+      },
+    ],
+    differs: 'of these, resolved by look-up',
+  },
+  {
+    drill: 'temporal-erased',
+    off: [
+      {
+        file: 'workflows/tick.ts',
+        from: "if (opened.decision === 'admitted' || opened.decision === 'in_progress')",
+        to: "if (opened.decision === 'admitted')",
+      },
+      { file: 'activities/expected.ts', from: 'owners: owners.slice(0, MOST_OWNERS)', to: 'owners: []' },
+    ],
+    differs: 'the half-way month was finished',
+  },
+  {
+    drill: 'database-rewound',
+    off: [
+      {
+        file: 'src/store/outbox-take.ts',
+        from: 'any ($3::text[])\n          and not exists (select from onceper.epoch where frozen_at is not null)',
+        to: 'any ($3::text[])',
+      },
+    ],
+    differs: 'effects looked up before anything was sent',
+  },
+  {
+    drill: 'kill-nine',
+    off: [{ file: 'src/store/slices.ts', from: 'await work(tx, range)', to: 'await work(db, range)' }],
+    differs: 'the key',
+  },
 ];
