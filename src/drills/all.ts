@@ -12,9 +12,9 @@ import { lostCommitAck } from './lost-commit-ack.ts';
 import { pausedOverMonthEnd } from './paused-over-month-end.ts';
 import { recordWithoutEffect } from './record-without-effect.ts';
 import { temporalErased } from './temporal-erased.ts';
-import { zombie } from './zombie.ts';
 import { uniqueOnly } from './unique-only.ts';
 import { uuidPerRetry } from './uuid-per-retry.ts';
+import { zombie } from './zombie.ts';
 import { zoneChanged } from './zone-changed.ts';
 
 /** Every drill, in the order in which `onceper drill all` begins them: the longest first, so that none is waited for alone. */

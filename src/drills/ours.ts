@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type ClaimOutput, claim, close, type CloseOutput, grantOf } from '../../activities/attempt.ts';
+import { type ClaimOutput, type CloseOutput, claim, close, grantOf } from '../../activities/attempt.ts';
 import { contextOf } from '../../activities/job-context.ts';
-import { open, type OpenOutput } from '../../activities/open.ts';
+import { type OpenOutput, open } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import type { Gateway } from '../gateway/port.ts';
 import { nominalTimeOf } from '../jobs/due.ts';

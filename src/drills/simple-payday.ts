@@ -1,5 +1,5 @@
-import { readJournal } from '../gateway/simulator/journal.ts';
 import type { Gateway } from '../gateway/port.ts';
+import { readJournal } from '../gateway/simulator/journal.ts';
 import type { Tx } from '../kernel/sql.ts';
 
 /** Ten merchants to be paid, in a table that says of each whether it was: what a simple worker has instead of a ledger. */
