@@ -1,9 +1,10 @@
 import { createHttpGateway } from '../gateway/http.ts';
 import type { Tx } from '../kernel/sql.ts';
-import { type Drill, fact } from './drill.ts';
+import { type Drill, type DrillTools, type Fact, fact } from './drill.ts';
 import { factsOf } from './facts.ts';
 import { sendsByNumber, setModes } from './gateway-control.ts';
 import { delivered, effectStates, keyEnd } from './key-end.ts';
+import { type OwnTemporal, startOwnTemporal } from './own-temporal.ts';
 import { importSample, type SampleMonths } from './sample-month.ts';
 import type { Stage } from './stage.ts';
 import { startRun } from './start-run.ts';
@@ -28,41 +29,50 @@ export const keyOutlived: Drill = {
   fault:
     'the counterparty forgets every number, and Temporal every workflow, before the relay comes back to unknown sends',
   guard: 'after the key window nothing is sent again: a look-up proves it, or a person decides',
-  async run({ setStage, tell }) {
-    const stage = await setStage();
-    const sample = await importSample(stage, { merchants: 30, months: 1, subjectsPerSlice: 10 });
-    await stage.openGateway();
-    await setModes(stage.gatewayUrl, { forgetAfterMs: WINDOW_MS });
-    const [worker] = await Promise.all([stage.start('worker'), sendControl(stage)]);
-    await startRun(stage, sample);
-    await keyEnd(stage, sample.key);
-    const { acted, lost } = await loseFirstSends(stage, sample);
-    tell(`${acted} sends acted and ${lost} did not, all unanswered; the relay is dead until the numbers are forgotten`);
-    await until('the end of the key window', () => windowPassed(stage.db, sample.key), 30_000);
-    const before = sendsByNumber(stage.journal);
-    await setModes(stage.gatewayUrl, { forgetAfterMs: WINDOW_MS });
-    await Promise.all([forgetWorkflows(stage, sample.key), stage.start('relay', TERMS)]);
-    await delivered(stage, sample.key);
-    const started = await typed(`npx onceper run settlement --period ${sample.last} --json`, stage.environment);
-    await sendControl(stage);
-    await worker.stop();
-    const facts = await factsOf(stage.db, sample.registry, { key: sample.key, closing: '' }, stage.journal);
-    const sends = sendsByNumber(stage.journal);
-    const more = (number: string) => (sends.get(number)?.sent ?? 0) - (before.get(number)?.sent ?? 0);
-    const again = [...sends.keys()].filter((number) => number !== CONTROL && more(number) > 0);
-    return [
-      fact('a control number, sent before and after: acted on', 2, sends.get(CONTROL)?.acted ?? 0),
-      fact('what became of the effects', expectedStates(acted, lost), await effectStates(stage, sample.key)),
-      fact('numbers sent again after the window', 0, again.length),
-      fact('transfers in the journal', acted, facts.transfers),
-      fact('numbers executed twice', 0, facts.transfersTwice),
-      fact('why the others wait for a person', 'key_window_passed', await reasons(stage.db, sample.key)),
-      fact('Temporal still knows the key', 'no', (await knowsKey(stage, sample.key)) ? 'yes' : 'no'),
-      fact('the key started again', 'duplicate', (JSON.parse(started.stdout) as { decision: string }).decision),
-      fact('documents', 1, facts.documents),
-    ];
+  async run(tools) {
+    const temporal = await startOwnTemporal(tools);
+    try {
+      return await drill(tools, temporal);
+    } finally {
+      await temporal.stop();
+    }
   },
 };
+
+async function drill({ setStage, tell }: DrillTools, temporal: OwnTemporal): Promise<readonly Fact[]> {
+  const stage = await setStage({ temporalAddress: temporal.address, namespace: 'default' });
+  const sample = await importSample(stage, { merchants: 30, months: 1, subjectsPerSlice: 10 });
+  await stage.openGateway();
+  await setModes(stage.gatewayUrl, { forgetAfterMs: WINDOW_MS });
+  const [worker] = await Promise.all([stage.start('worker'), sendControl(stage)]);
+  await startRun(stage, sample);
+  await keyEnd(stage, sample.key);
+  const { acted, lost } = await loseFirstSends(stage, sample);
+  tell(`${acted} sends acted and ${lost} did not, all unanswered; the relay is dead until the numbers are forgotten`);
+  await until('the end of the key window', () => windowPassed(stage.db, sample.key), 30_000);
+  const before = sendsByNumber(stage.journal);
+  await setModes(stage.gatewayUrl, { forgetAfterMs: WINDOW_MS });
+  await Promise.all([temporal.erase(), stage.start('relay', TERMS)]);
+  await delivered(stage, sample.key);
+  const started = await typed(`npx onceper run settlement --period ${sample.last} --json`, stage.environment);
+  await sendControl(stage);
+  await worker.stop();
+  const facts = await factsOf(stage.db, sample.registry, { key: sample.key, closing: '' }, stage.journal);
+  const sends = sendsByNumber(stage.journal);
+  const more = (number: string) => (sends.get(number)?.sent ?? 0) - (before.get(number)?.sent ?? 0);
+  const again = [...sends.keys()].filter((number) => number !== CONTROL && more(number) > 0);
+  return [
+    fact('a control number, sent before and after: acted on', 2, sends.get(CONTROL)?.acted ?? 0),
+    fact('what became of the effects', expectedStates(acted, lost), await effectStates(stage, sample.key)),
+    fact('numbers sent again after the window', 0, again.length),
+    fact('transfers in the journal', acted, facts.transfers),
+    fact('numbers executed twice', 0, facts.transfersTwice),
+    fact('why the others wait for a person', 'key_window_passed', await reasons(stage.db, sample.key)),
+    fact('Temporal still knows the key', 'no', (await knowsKey(stage, sample.key)) ? 'yes' : 'no'),
+    fact('the key started again', 'duplicate', (JSON.parse(started.stdout) as { decision: string }).decision),
+    fact('documents', 1, facts.documents),
+  ];
+}
 
 function expectedStates(acted: number, lost: number): string {
   return `needs_attention ${lost}, succeeded ${acted}`;
@@ -110,17 +120,6 @@ async function windowPassed(tx: Tx, key: string): Promise<boolean> {
     [key, WINDOW_MS],
   );
   return rows[0]?.left === 0;
-}
-
-/** What the end of a namespace's retention does, at once. */
-async function forgetWorkflows(stage: Stage, key: string): Promise<void> {
-  const { client } = stage;
-  for await (const { workflowId, runId, status } of client.workflow.list()) {
-    if (status.name === 'RUNNING') continue;
-    const { namespace } = client.options;
-    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } });
-  }
-  await until('Temporal to forget', async () => !(await knowsKey(stage, key)), 30_000);
 }
 
 async function knowsKey(stage: Stage, key: string): Promise<boolean> {

@@ -1,9 +1,11 @@
+import { lastPlace } from '../jobs/settlement/hold-line.ts';
 import { attemptsOfKey } from '../store/attempts.ts';
 import { sliceCounts } from '../store/slices.ts';
 import type { Child } from './children.ts';
 import { type Drill, type DrillTools, fact } from './drill.ts';
 import { factsOf } from './facts.ts';
 import { delivered, keyEnd } from './key-end.ts';
+import { holdSlice } from './lose-connection.ts';
 import { importSample } from './sample-month.ts';
 import type { Stage } from './stage.ts';
 import { startRun } from './start-run.ts';
@@ -27,9 +29,14 @@ export const killNine: Drill = {
     const stage = await tools.setStage();
     const sample = await importSample(stage, { merchants: MERCHANTS, months: 1, subjectsPerSlice: SUBJECTS_PER_SLICE });
     await stage.startGateway(['--delay', '20']);
+    const place = await lastPlace(stage.db, sample.last);
+    if (place === null) throw new Error('the sample has no row in its month');
+    // The last slice stands until the last kill, so that no worker is too fast to be killed.
+    const held = await holdSlice(stage.db, sample.key, sample.last, place);
     const worker = await stage.start('worker');
     await startRun(stage, sample);
     const workerKills = await killWorkers(tools, stage, sample.key, worker);
+    await held.letGo();
     const end = await keyEnd(stage, sample.key, 120_000);
     const relayKills = end === 'done' ? await killRelays(tools, stage, sample.key) : 0;
     if (end === 'done') await delivered(stage, sample.key, 180_000);
@@ -66,7 +73,6 @@ async function killWorkers(tools: DrillTools, stage: Stage, key: string, first: 
       60_000,
       5,
     );
-    if (done.done === done.total) break;
     await worker.kill();
     kills += 1;
     tools.tell(`worker killed with ${done.done} of ${done.total} slices done`);

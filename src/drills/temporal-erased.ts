@@ -1,8 +1,3 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { freePort } from '../embedded/ports.ts';
-import { type EmbeddedTemporal, startTemporal } from '../embedded/temporal.ts';
-import { findTemporalCli } from '../embedded/temporal-cli.ts';
 import { nominalTimeOf } from '../jobs/due.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { lastPlace } from '../jobs/settlement/hold-line.ts';
@@ -16,6 +11,7 @@ import { type Drill, type DrillTools, fact } from './drill.ts';
 import { executedTransfers } from './facts.ts';
 import { delivered, secondsUntilDone } from './key-end.ts';
 import { holdSlice } from './lose-connection.ts';
+import { type OwnTemporal, startOwnTemporal } from './own-temporal.ts';
 import { importSample, type SampleMonths } from './sample-month.ts';
 import type { Stage } from './stage.ts';
 import { startRun } from './start-run.ts';
@@ -33,11 +29,11 @@ export const temporalErased: Drill = {
   fault: "Temporal's whole state is deleted half-way through a month, and every month is backfilled again",
   guard: 'PostgreSQL alone decides what is done, and a tick that finds a key unfinished starts its owner',
   async run(tools) {
-    const temporal = await ownTemporal(tools);
+    const temporal = await startOwnTemporal(tools);
     try {
       return await drill(tools, temporal);
     } finally {
-      await temporal.server.stop();
+      await temporal.stop();
     }
   },
 };
@@ -120,36 +116,4 @@ async function counts(stage: Stage): Promise<{ documents: number; transfers: num
   );
   const { documents = 0, duplicates = 0 } = rows[0] ?? {};
   return { documents, duplicates, transfers: executedTransfers(stage.journal, 'settlement:').executed };
-}
-
-interface OwnTemporal {
-  readonly address: string;
-  server: EmbeddedTemporal;
-  erase(): Promise<void>;
-}
-
-async function ownTemporal(tools: DrillTools): Promise<OwnTemporal> {
-  const { temporalCli } = tools.options;
-  const found = await findTemporalCli({ ...temporalCli, onProgress: tools.tell });
-  const databaseFile = join(tools.folder, 'temporal.db');
-  const port = await freePort();
-  const begin = () =>
-    startTemporal({
-      cli: found.file,
-      port,
-      uiPort: null,
-      databaseFile,
-      namespace: 'default',
-      logFile: join(tools.folder, 'temporal.log'),
-    });
-  const own: OwnTemporal = {
-    address: `127.0.0.1:${port}`,
-    server: await begin(),
-    async erase() {
-      await own.server.stop();
-      for (const suffix of ['', '-wal', '-shm']) rmSync(`${databaseFile}${suffix}`, { force: true });
-      own.server = await begin();
-    },
-  };
-  return own;
 }
