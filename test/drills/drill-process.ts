@@ -1,63 +1,45 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { copyCheckout } from '../mutants/copy.ts';
+import type { Edit } from '../mutants/mutations.ts';
 
-/** A text that stands once in a file of this checkout, and what stands there in the copy. */
-export interface Edit {
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-}
-
+/** What a drill's process ended with and saw. */
 export interface DrillRun {
+  /** 0 where the drill passed, 6 where it failed. */
   readonly code: number | null;
   readonly facts: readonly { readonly what: string; readonly expected: string; readonly seen: string }[];
   /** The facts that were not seen as expected. */
   readonly differing: readonly string[];
-  readonly seconds: number;
 }
 
-const root = path.resolve(import.meta.dirname, '../..');
-const COPIED = ['bin', 'src', 'activities', 'workflows', 'migrations', 'rules', 'package.json', 'tsconfig.json'];
+const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** Runs `onceper drill NAME` from this checkout, or, with edits, from a copy of it in which they were made. */
-export async function runDrillProcess(name: string, edits: readonly Edit[] = []): Promise<DrillRun> {
-  if (edits.length === 0) return drillFrom(root, name);
-  const copy = mkdtempSync(path.join(tmpdir(), `onceper-guard-off-${name}-`));
+/** Runs `onceper drill NAME` as a person types it. */
+export function runDrillProcess(name: string): Promise<DrillRun> {
+  return drillIn(ROOT, name);
+}
+
+/** Runs it from a copy of the checkout in which these edits were made: the product without its guard. */
+export async function runDrillWithout(name: string, edits: readonly Edit[]): Promise<DrillRun> {
+  const copy = copyCheckout();
   try {
-    for (const part of COPIED) cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
-    symlinkSync(path.join(root, 'node_modules'), path.join(copy, 'node_modules'));
-    for (const edit of edits) apply(copy, edit);
-    return await drillFrom(copy, name);
+    copy.apply(edits);
+    return await drillIn(copy.folder, name);
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    copy.remove();
   }
 }
 
-function apply(copy: string, { file, from, to }: Edit): void {
-  const text = readFileSync(path.join(copy, file), 'utf8');
-  if (text.split(from).length !== 2) throw new Error(`${file} does not hold once: ${from}`);
-  writeFileSync(
-    path.join(copy, file),
-    text.replace(from, () => to),
-  );
-}
-
-async function drillFrom(folder: string, name: string): Promise<DrillRun> {
-  const { DATABASE_URL: _database, TEMPORAL_ADDRESS: _temporal, ...env } = process.env;
-  const child = spawn(process.execPath, [path.join(folder, 'bin/onceper.mjs'), 'drill', name, '--json'], { env });
+async function drillIn(folder: string, name: string): Promise<DrillRun> {
+  const file = path.join(folder, 'bin/onceper.mjs');
+  const child = spawn(process.execPath, [file, 'drill', name, '--json'], { env: process.env });
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (part: string) => (out += part));
   child.stderr.setEncoding('utf8').on('data', (part: string) => (err += part));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  const verdict = verdictOf(out);
-  if (verdict === undefined) throw new Error(`drill ${name} ended with ${code}: ${out}${err}`);
-  const differing = verdict.facts.filter(({ expected, seen }) => expected !== seen).map(({ what }) => what);
-  return { code, differing, ...verdict };
-}
-
-function verdictOf(out: string): Pick<DrillRun, 'facts' | 'seconds'> | undefined {
-  if (!out.startsWith('{"drills"')) return undefined;
-  return (JSON.parse(out) as { drills: Pick<DrillRun, 'facts' | 'seconds'>[] }).drills[0];
+  if (!out.startsWith('{"drills"'))
+    throw new Error(`drill ${name} gave no verdict and ended with ${code}: ${out}${err}`);
+  const [verdict] = (JSON.parse(out) as { drills: Pick<DrillRun, 'facts'>[] }).drills;
+  const facts = verdict?.facts ?? [];
+  return { code, facts, differing: facts.filter(({ expected, seen }) => expected !== seen).map(({ what }) => what) };
 }

@@ -1,6 +1,9 @@
-import type { Edit } from './drill-process.ts';
+import type { Edit } from '../mutants/mutations.ts';
 
-/** How a drill's guard is taken away, in a copy of the sources, and a fact that must then be seen otherwise. */
+/**
+ * How a drill's guard is taken away: by these edits in a copy of the checkout, so that no switch for it is in the product. `differs`
+ * is a fact that must then be seen otherwise than expected.
+ */
 export interface Guard {
   readonly drill: string;
   readonly off: readonly Edit[];
@@ -10,21 +13,22 @@ export interface Guard {
 /** What "unique per request" is often read as: a number for each try. */
 const NEW_NUMBER_EACH_TRY: Edit = {
   file: 'src/gateway/http.ts',
-  from: 'async send(number, body, signal) {',
-  to: 'async send(given, text, signal) { const number = `${given}:${Math.random()}`; const body = text.replace(given, number);',
+  find: 'async send(number, body, signal) {',
+  replace:
+    'async send(given, text, signal) { const number = `${given}:${Math.random()}`; const body = text.replace(given, number);',
 };
 
 /** The ledger takes any key for a period. */
 const ANY_KEY: Edit = {
   file: 'migrations/0001_ledger.sql',
-  from: "constraint action_key_derives_from_period check (key = job || ':' || period || coalesce(':adj-' || adj, ''))",
-  to: 'constraint action_key_derives_from_period check (true)',
+  find: "constraint action_key_derives_from_period check (key = job || ':' || period || coalesce(':adj-' || adj, ''))",
+  replace: 'constraint action_key_derives_from_period check (true)',
 };
 
 export const GUARDS: readonly Guard[] = [
   {
     drill: 'effect-without-record',
-    off: [{ file: 'src/store/slices.ts', from: 'await work(tx, range)', to: 'await work(db, range)' }],
+    off: [{ file: 'src/store/slices.ts', find: 'await work(tx, range)', replace: 'await work(db, range)' }],
     differs: 'business rows left by them',
   },
   {
@@ -37,8 +41,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/kernel/delivery.ts',
-        from: 'return terms.keyWindowMs - terms.timeoutMs;',
-        to: 'return terms.keyWindowMs + 86_400_000;',
+        find: 'return terms.keyWindowMs - terms.timeoutMs;',
+        replace: 'return terms.keyWindowMs + 86_400_000;',
       },
     ],
     differs: 'numbers sent again after the window',
@@ -53,8 +57,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/store/slices.ts',
-        from: "where key = $1 and fence = $2 and state = 'running' and lease_until > clock_timestamp() for key share",
-        to: 'where key = $1 and $2::int8 is not null for key share',
+        find: "where key = $1 and fence = $2 and state = 'running' and lease_until > clock_timestamp() for key share",
+        replace: 'where key = $1 and $2::int8 is not null for key share',
       },
     ],
     differs: 'slices finished under its fence after the takeover',
@@ -64,8 +68,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/store/outbox-record.ts',
-        from: 'where o.number = n.number and o.fence = n.fence and o.state = n.held',
-        to: 'where o.number = n.number',
+        find: 'where o.number = n.number and o.fence = n.fence and o.state = n.held',
+        replace: 'where o.number = n.number',
       },
     ],
     differs: 'results that the woken relay recorded',
@@ -75,13 +79,13 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/store/slices.ts',
-        from: 'select slice from onceper.slice where key = $1 and done_at is null order by slice',
-        to: 'select slice from onceper.slice where key = $1 order by slice',
+        find: 'select slice from onceper.slice where key = $1 and done_at is null order by slice',
+        replace: 'select slice from onceper.slice where key = $1 order by slice',
       },
       {
         file: 'src/store/slices.ts',
-        from: 'where key = $1 and slice = $3 and done_at is null\n     returning',
-        to: 'where key = $1 and slice = $3\n     returning',
+        find: 'where key = $1 and slice = $3 and done_at is null\n     returning',
+        replace: 'where key = $1 and slice = $3\n     returning',
       },
     ],
     differs: 'close: the key',
@@ -92,8 +96,8 @@ export const GUARDS: readonly Guard[] = [
       ANY_KEY,
       {
         file: 'activities/open.ts',
-        from: 'const key = businessKey(job.id, due.period);',
-        to: 'const key = businessKey(job.id, due.period, String(Number(request.scheduledAt.slice(11, 13))));',
+        find: 'const key = businessKey(job.id, due.period);',
+        replace: 'const key = businessKey(job.id, due.period, String(Number(request.scheduledAt.slice(11, 13))));',
       },
     ],
     differs: 'keys in the ledger',
@@ -103,8 +107,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/ops/schedule.ts',
-        from: '({ ...scheduleOptions(plan), state: found.state })',
-        to: '({ ...scheduleOptions(plan), state: { ...found.state, paused: false, note: undefined } })',
+        find: '({ ...scheduleOptions(plan), state: found.state })',
+        replace: '({ ...scheduleOptions(plan), state: { ...found.state, paused: false, note: undefined } })',
       },
     ],
     differs: 'runs opened for the instant',
@@ -114,18 +118,18 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/jobs/settlement/period-row.ts',
-        from: 'where p.period = b.period)',
-        to: 'where p.period = b.period and p.starts = b.starts)',
+        find: 'where p.period = b.period)',
+        replace: 'where p.period = b.period and p.starts = b.starts)',
       },
       {
         file: 'src/jobs/settlement/period-row.ts',
-        from: 'on conflict do nothing',
-        to: 'on conflict (period) do update set starts = excluded.starts, ends = excluded.ends',
+        find: 'on conflict do nothing',
+        replace: 'on conflict (period) do update set starts = excluded.starts, ends = excluded.ends',
       },
       {
         file: 'migrations/0002_settlement.sql',
-        from: 'if (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
-        to: 'if false and (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
+        find: 'if (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
+        replace: 'if false and (new.period, new.starts_on, new.ends_on, new.starts, new.ends)',
       },
     ],
     differs: 'periods whose bounds have moved',
@@ -145,8 +149,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/store/claim.ts',
-        from: "and (state <> 'running' or lease_until <= clock_timestamp())",
-        to: "and state <> 'running'",
+        find: "and (state <> 'running' or lease_until <= clock_timestamp())",
+        replace: "and state <> 'running'",
       },
     ],
     differs: 'ours: a claim after that',
@@ -156,8 +160,8 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/kernel/delivery.ts',
-        from: "case 'unknown':\n      return waits('unknown', later, answer.code);",
-        to: "case 'unknown':\n      return becomes('failed', answer.code);",
+        find: "case 'unknown':\n      return waits('unknown', later, answer.code);",
+        replace: "case 'unknown':\n      return becomes('failed', answer.code);",
       },
     ],
     differs: 'of these, resolved by look-up',
@@ -167,10 +171,10 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'workflows/tick.ts',
-        from: "if (opened.decision === 'admitted' || opened.decision === 'in_progress')",
-        to: "if (opened.decision === 'admitted')",
+        find: "if (opened.decision === 'admitted' || opened.decision === 'in_progress')",
+        replace: "if (opened.decision === 'admitted')",
       },
-      { file: 'activities/expected.ts', from: 'owners: owners.slice(0, MOST_OWNERS)', to: 'owners: []' },
+      { file: 'activities/expected.ts', find: 'owners: owners.slice(0, MOST_OWNERS)', replace: 'owners: []' },
     ],
     differs: 'the half-way month was finished',
   },
@@ -179,15 +183,15 @@ export const GUARDS: readonly Guard[] = [
     off: [
       {
         file: 'src/store/outbox-take.ts',
-        from: 'any ($3::text[])\n          and not exists (select from onceper.epoch where frozen_at is not null)',
-        to: 'any ($3::text[])',
+        find: 'any ($3::text[])\n          and not exists (select from onceper.epoch where frozen_at is not null)',
+        replace: 'any ($3::text[])',
       },
     ],
     differs: 'effects looked up before anything was sent',
   },
   {
     drill: 'kill-nine',
-    off: [{ file: 'src/store/slices.ts', from: 'await work(tx, range)', to: 'await work(db, range)' }],
+    off: [{ file: 'src/store/slices.ts', find: 'await work(tx, range)', replace: 'await work(db, range)' }],
     differs: 'the key',
   },
 ];
