@@ -6,6 +6,13 @@ import path from 'node:path';
 const root = path.dirname(import.meta.dirname);
 const built = path.join(root, 'dist', 'src', 'app', 'cli.js');
 
+// A forked child drains when its parent is gone: nothing may outlive who started it. Here and not in the sources, because only
+// the entry knows that the channel is its own; unref, since listening must not keep a process alive that has nothing to do.
+if (process.connected) {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.channel?.unref();
+}
+
 async function entry() {
   if (existsSync(built)) return import(built);
   const { register } = await import('tsx/esm/api');

@@ -2,7 +2,7 @@ import type { Log } from '../observability/log.ts';
 
 /**
  * Aborts the returned signal on the first SIGTERM or SIGINT and logs the drain; a second one changes nothing, since what is
- * in flight must end. A child made by fork drains too when its parent is gone: nothing may outlive who started it.
+ * in flight must end. A forked child is sent SIGTERM by its own entry, bin/onceper.mjs, when its parent is gone.
  */
 export function drainOnSignal(log: Log, graceMs: number): AbortSignal {
   const controller = new AbortController();
@@ -13,10 +13,5 @@ export function drainOnSignal(log: Log, graceMs: number): AbortSignal {
   };
   process.on('SIGTERM', () => begin('SIGTERM'));
   process.on('SIGINT', () => begin('SIGINT'));
-  if (process.connected) {
-    process.on('disconnect', () => begin('parent gone'));
-    // Listening must not keep a process alive that has nothing else to do.
-    process.channel?.unref();
-  }
   return controller.signal;
 }
