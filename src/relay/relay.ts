@@ -11,12 +11,6 @@ const SHORT = { statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTi
 const TAKE = { ...SHORT, label: 'take', byIndex: true };
 const CLEAR = { ...SHORT, label: 'clear' };
 
-/**
- * An idle relay asks four times a second at first and once a second in the end: a poll without work costs 1 ms. A close wakes
- * it at once; the poll is the truth, since a message that nobody heard is not repeated.
- */
-const POLL_MS = { first: 250, cap: 1_000 };
-
 /** What a drain allows beyond a whole call: recording what came back. */
 const DRAIN_MARGIN_MS = 2_000;
 
@@ -56,19 +50,19 @@ export async function runRelay(
   if (options.signal.aborted) stop();
   const alarm = createAlarm();
   const listening = listenDelivering(services.db, () => alarm.ring(), options.signal);
-  let poll = POLL_MS.first;
+  let poll = plan.pollMs.first;
   while (!options.signal.aborted) {
     await pump.roomy();
     if (options.signal.aborted) break;
     if ((await takeInto(services, plan, pump)) > 0) {
-      poll = POLL_MS.first;
+      poll = plan.pollMs.first;
       continue;
     }
     if (pump.inHand() === 0) {
       await clearFinished(services, plan);
       plan.emit({ kind: 'idle' });
     }
-    poll = (await alarm.nap(poll, options.signal)) ? POLL_MS.first : Math.min(POLL_MS.cap, poll * 2);
+    poll = (await alarm.nap(poll, options.signal)) ? plan.pollMs.first : Math.min(plan.pollMs.cap, poll * 2);
   }
   await drained(pump, plan, hardStop);
   await listening;
