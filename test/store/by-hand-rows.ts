@@ -19,6 +19,14 @@ const ROWS = {
   'onceper.rule': { job: 'settlement', version: 1, body: '{"period":"month"}', loaded_by: 'os:ann' },
   'onceper.job': { job: 'settlement', active_rule: 1 },
   'onceper.one_off': { job: 'settlement', at: NOW, reason: 'asked for', actor: 'os:ann' },
+  'onceper.audit': {
+    actor: 'os:ann',
+    verb: 'release',
+    job: 'settlement',
+    key: KEY,
+    run: 'run-1',
+    detail: '{}',
+  },
   'onceper.run': {
     start_id: 'run-1',
     job_id: 'settlement',

@@ -1,0 +1,45 @@
+import canonicalize from 'canonicalize';
+import { normaliseActorId } from '../kernel/actor.ts';
+import type { AuditEntry, AuditHead } from '../kernel/audit.ts';
+import { OnceperError } from '../kernel/error.ts';
+import type { Tx } from '../kernel/sql.ts';
+
+/**
+ * Appends an entry in the transaction of what it records, as that transaction's LAST statement: it takes the head's row, which
+ * every other append then waits for, until COMMIT. The row lock, not an advisory one, because the head is read and moved under
+ * it in one snapshot, and a cut tail shows against it. Number, instant and hash are the database's (migrations/0008), so that
+ * any number of appends make one line. Two entries of one transaction are two calls, one after the other. Returns the new head;
+ * throws OnceperError `lock_timeout` where the caller's lock_timeout ends first, and nothing of the transaction is kept.
+ */
+export async function appendAudit(tx: Tx, entry: AuditEntry): Promise<AuditHead> {
+  const { rows } = await tx.query<AuditHead>(
+    `insert into onceper.audit (actor, verb, job, key, run, subject, detail)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     returning seq, hash`,
+    [
+      normaliseActorId(entry.actor),
+      entry.verb,
+      entry.job,
+      entry.key,
+      entry.run,
+      entry.subject ?? null,
+      canonicalize(entry.detail) ?? '{}',
+    ],
+  );
+  return mustHave(rows[0]);
+}
+
+/** The head as it stands; `seq` 0 before the first entry. */
+export async function auditHead(tx: Tx): Promise<AuditHead> {
+  const { rows } = await tx.query<AuditHead>('select seq, hash from onceper.audit_head');
+  return mustHave(rows[0]);
+}
+
+function mustHave(head: AuditHead | undefined): AuditHead {
+  if (head !== undefined) return head;
+  throw new OnceperError({
+    code: 'audit_head_missing',
+    message: 'onceper.audit_head has no row',
+    remedy: 'npx onceper migrate makes it; it is never deleted: look for a hand that did',
+  });
+}
