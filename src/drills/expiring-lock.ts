@@ -3,8 +3,8 @@ import type { Tx } from '../kernel/sql.ts';
 /** A lock that ends by itself after a while, as `SET NX PX` makes one. Nothing that is written under it names it: no fence. */
 export interface ExpiringLock {
   readonly name: string;
-  /** Takes the lock for `forMs` where nobody has it, or whoever had it has run out of time. */
-  take(holder: string, forMs: number): Promise<boolean>;
+  /** Takes the lock for `forMs` where nobody has it, or whoever had it has run out of time; `name` where there is more than one. */
+  take(holder: string, forMs: number, name?: string): Promise<boolean>;
   isHeldBy(holder: string): Promise<boolean>;
   /** Gives it back, where it is still the holder's. */
   giveBack(holder: string): Promise<void>;
@@ -18,13 +18,13 @@ export async function createRowLock(tx: Tx): Promise<ExpiringLock> {
   );
   return {
     name: 'a row of PostgreSQL with the protocol of SET NX PX',
-    async take(holder, forMs) {
+    async take(holder, forMs, name = 'payday') {
       const { rowCount } = await tx.query(
         `insert into public.expiring_lock as l (name, holder, until)
-         values ('payday', $1, clock_timestamp() + $2 * interval '1 millisecond')
+         values ($3, $1, clock_timestamp() + $2 * interval '1 millisecond')
              on conflict (name) do update set holder = excluded.holder, until = excluded.until
           where l.until <= clock_timestamp()`,
-        [holder, forMs],
+        [holder, forMs, name],
       );
       return rowCount === 1;
     },

@@ -27,7 +27,9 @@ export async function createRedisLock(file: string, folder: string): Promise<Exp
   const ask = await until('Redis to answer', () => connectRedis(port), 10_000);
   return {
     name: 'SET NX PX in Redis',
-    take: async (holder, forMs) => (await ask(['SET', 'payday', holder, 'NX', 'PX', String(forMs)])) === 'OK',
+    async take(holder, forMs, name = 'payday') {
+      return (await ask(['SET', name, holder, 'NX', 'PX', String(forMs)])) === 'OK';
+    },
     isHeldBy: async (holder) => (await ask(['GET', 'payday'])) === holder,
     async giveBack(holder) {
       // The usual script: compare and delete in one step, so that nobody deletes another one's lock.
