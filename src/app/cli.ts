@@ -14,6 +14,7 @@ import { addRelay } from './commands/relay.ts';
 import { addRun } from './commands/run.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addShow } from './commands/show.ts';
+import { addToken } from './commands/token.ts';
 import { addUp } from './commands/up.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
@@ -21,6 +22,7 @@ import { addWorker } from './commands/worker.ts';
 import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
 import { faultDocument, faultLine, faultOf } from './fault.ts';
 import { type Io, processIo } from './io.ts';
+import { permit } from './permissions.ts';
 import { createSession, type Session } from './session.ts';
 
 /** Every noun, in the order in which help shows it; a new one is added here and nowhere else. */
@@ -42,6 +44,7 @@ const COMMANDS: readonly AddCommand[] = [
   addEffects,
   addOutbox,
   addDoctor,
+  addToken,
   addDrill,
 ];
 
@@ -71,7 +74,9 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
     async (...parsed) => {
       // Commander's order: the arguments, the options, the command itself.
       const given = parsed.slice(0, -1) as unknown as Rest;
-      code = await work(createSession(io, wantsJson, answered), ...given);
+      const session = createSession(io, wantsJson, answered);
+      await permit(session, parsed.at(-1) as Command);
+      code = await work(session, ...given);
     };
   try {
     await createProgram(io, act).parseAsync([...argv], { from: 'user' });
@@ -82,7 +87,8 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
   }
 }
 
-function createProgram(io: Io, act: Act): Command {
+/** The program with all its commands; `act` makes their actions. */
+export function createProgram(io: Pick<Io, 'out' | 'err'>, act: Act): Command {
   const program = new Command('onceper')
     .description('Scheduled business jobs that happen once per business period, on Temporal and PostgreSQL.')
     .exitOverride()

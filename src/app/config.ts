@@ -4,6 +4,7 @@ import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/e
 import { z } from 'zod';
 import { projectFolder } from '../embedded/project-folder.ts';
 import { runningServers } from '../embedded/server-state.ts';
+import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
@@ -22,7 +23,9 @@ export interface Config {
   readonly taskQueue: string;
   readonly release: string;
   readonly logLevel: string;
-  readonly actor: string;
+  readonly identity: IdentityConfig;
+  /** The file of the private key that signs the audit's anchors, or of the public one that only checks them. */
+  readonly auditKey: string | null;
   readonly drainGraceMs: number;
   readonly workerSlots: number;
   readonly gateway: {
@@ -40,6 +43,22 @@ export interface Config {
   };
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
+}
+
+/** What says who acts (actor.ts). */
+export interface IdentityConfig {
+  /** True with the servers of `up`, or before any database is known: one machine, whose user is asked. */
+  readonly isEmbedded: boolean;
+  readonly osUser: string;
+  /** Another id than the user's, and the roles; for the embedded servers only. */
+  readonly actor: string | null;
+  readonly roles: readonly Role[];
+  /** A signed token; it is logged nowhere. */
+  readonly token: string | null;
+  /** The file of the key that tokens are checked with. */
+  readonly tokenKey: string | null;
+  readonly audience: string;
+  readonly issuer: string | null;
 }
 
 /** `500ms`, `30s`, `5m`, `24h`, `7d`, in milliseconds. */
@@ -63,6 +82,15 @@ const variables = z.strictObject({
   ONCEPER_RELEASE: z.string().min(1).default('dev'),
   ONCEPER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   ONCEPER_ACTOR: z.string().min(1).optional(),
+  ONCEPER_ROLES: z
+    .string()
+    .refine((text) => parseRoles(text) !== null, `roles with commas between them, of ${ROLES.join(', ')}`)
+    .default('viewer,operator,approver'),
+  ONCEPER_TOKEN: z.string().optional(),
+  ONCEPER_TOKEN_KEY: z.string().optional(),
+  ONCEPER_TOKEN_AUDIENCE: z.string().min(1).default('onceper'),
+  ONCEPER_TOKEN_ISSUER: z.string().optional(),
+  ONCEPER_AUDIT_KEY: z.string().optional(),
   ONCEPER_DRAIN_GRACE: duration.default(15_000),
   ONCEPER_WORKER_SLOTS: count.default(8),
   ONCEPER_GATEWAY: z.enum(['http', 'stripe']).default('http'),
@@ -110,7 +138,8 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     taskQueue: own.ONCEPER_TASK_QUEUE,
     release: own.ONCEPER_RELEASE,
     logLevel: own.ONCEPER_LOG_LEVEL,
-    actor: own.ONCEPER_ACTOR ?? `os:${userInfo().username}`,
+    identity: identityOf(own, given.databaseUrl, running?.postgres?.url ?? null),
+    auditKey: own.ONCEPER_AUDIT_KEY ?? null,
     drainGraceMs: own.ONCEPER_DRAIN_GRACE,
     workerSlots: own.ONCEPER_WORKER_SLOTS,
     gateway: {
@@ -125,6 +154,23 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
     },
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
+  };
+}
+
+function identityOf(
+  own: z.infer<typeof variables>,
+  givenDatabase: string | null,
+  embedded: string | null,
+): IdentityConfig {
+  return {
+    isEmbedded: givenDatabase === null || givenDatabase === embedded,
+    osUser: userInfo().username,
+    actor: own.ONCEPER_ACTOR ?? null,
+    roles: parseRoles(own.ONCEPER_ROLES) ?? [],
+    token: own.ONCEPER_TOKEN ?? null,
+    tokenKey: own.ONCEPER_TOKEN_KEY ?? null,
+    audience: own.ONCEPER_TOKEN_AUDIENCE,
+    issuer: own.ONCEPER_TOKEN_ISSUER ?? null,
   };
 }
 

@@ -1,7 +1,9 @@
 import type { Client } from '@temporalio/client';
 import picocolors from 'picocolors';
 import type { Registry } from '../jobs/registry.ts';
+import type { Actor } from '../kernel/actor.ts';
 import type { Database } from '../store/database.ts';
+import { actorOf } from './actor.ts';
 import { type Config, loadConfig } from './config.ts';
 import { databaseFault, temporalFault } from './fault.ts';
 import type { Io } from './io.ts';
@@ -14,6 +16,8 @@ export interface Session {
   readonly wantsJson: boolean;
   readonly config: Config;
   readonly registry: Registry;
+  /** Who types (actor.ts); asked once. Throws OnceperError `token_refused`, `token_expired`, `bad_configuration`. */
+  readonly actor: () => Promise<Actor>;
   /** Prints the one answer of the command: the document with `--json`, else the text. */
   readonly answer: (document: unknown, text: string) => void;
   /** Tells a person, on standard error, what is going on. */
@@ -26,6 +30,7 @@ export interface Session {
 export function createSession(io: Io, wantsJson: boolean, answered: () => void): Session {
   let config: Config | undefined;
   let registry: Registry | undefined;
+  let actor: Promise<Actor> | undefined;
   const isPlain = wantsJson || !io.isTerminal || (io.environment['NO_COLOR'] ?? '') !== '';
   const session: Session = {
     io,
@@ -38,6 +43,10 @@ export function createSession(io: Io, wantsJson: boolean, answered: () => void):
     get registry() {
       registry ??= io.createJobs();
       return registry;
+    },
+    actor() {
+      actor ??= actorOf(session.config.identity);
+      return actor;
     },
     answer(document, text) {
       answered();

@@ -3,7 +3,11 @@ import { cacheFolder } from '../embedded/temporal-cli.ts';
 import { type Config, ownEnvironment } from './config.ts';
 
 /** What the configuration says of a stage; variables that name servers are honoured. Its folder is the caller's choice. */
-export function stageOptions(config: Config, onProgress: (sentence: string) => void): Omit<StageOptions, 'folder'> {
+export function stageOptions(
+  config: Config,
+  actor: string,
+  onProgress: (sentence: string) => void,
+): Omit<StageOptions, 'folder'> {
   return {
     databaseUrl: config.given.databaseUrl,
     temporalAddress: config.given.temporalAddress,
@@ -14,7 +18,7 @@ export function stageOptions(config: Config, onProgress: (sentence: string) => v
     },
     environment: ownEnvironment(),
     taskQueue: config.taskQueue,
-    actor: config.actor,
+    actor,
     onProgress,
   };
 }

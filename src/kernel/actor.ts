@@ -1,6 +1,6 @@
 import { OnceperError } from './error.ts';
 
-/** What a person may do: a viewer reads, an operator asks, an approver decides. A role includes no other. */
+/** What a person may do: a viewer reads, an operator asks, an approver decides. Neither of these two includes the other. */
 export const ROLES = ['viewer', 'operator', 'approver'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -22,7 +22,7 @@ export type ActorKind = 'os' | 'user' | 'schedule' | 'worker' | 'webhook';
  * asker could approve as ALICE; that it makes one of two at worst refuses an approval. Throws OnceperError `malformed_actor`.
  */
 export function actorId(kind: ActorKind, name: string): string {
-  const id = normaliseActorId(`${kind}:${name}`);
+  const id = normaliseActorId(`${kind}:${name.normalize('NFKC').trim()}`);
   if (name.trim() !== '' && id.length <= MAX_LENGTH) return id;
   throw new OnceperError({
     code: 'malformed_actor',
@@ -36,6 +36,18 @@ export function actorId(kind: ActorKind, name: string): string {
 export function normaliseActorId(id: string): string {
   const spelled = id.normalize('NFKC').trim().toLowerCase().replaceAll(/\s+/g, '-').slice(0, MAX_LENGTH);
   return spelled === '' ? 'unknown' : spelled;
+}
+
+/** True where the actor may do what a role is for. Whoever has any role may read. */
+export function mayAct(actor: Actor, as: Role): boolean {
+  return as === 'viewer' ? actor.roles.length > 0 : actor.roles.includes(as);
+}
+
+/** The roles that a text names, with commas or blanks between them, each once; null where one is no role. */
+export function parseRoles(text: string): readonly Role[] | null {
+  const named = text.split(/[\s,]+/).filter((word) => word !== '');
+  const known = ROLES.filter((role) => named.includes(role));
+  return named.every((word) => ROLES.some((role) => role === word)) && known.length > 0 ? known : null;
 }
 
 const MAX_LENGTH = 200;

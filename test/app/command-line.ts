@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { SignJWT } from 'jose';
 import { afterAll } from 'vitest';
 import { main } from '../../src/app/cli.ts';
 import type { Io } from '../../src/app/io.ts';
@@ -21,7 +23,22 @@ export const NOBODY = '127.0.0.1:1';
 export const emptyHome = mkdtempSync(path.join(tmpdir(), 'onceper-home-'));
 afterAll(() => rmSync(emptyHome, { recursive: true, force: true }));
 
-/** Runs a command line in this process; `given` are the only variables it sees. */
+const { privateKey } = generateKeyPairSync('ed25519');
+const keyFile = path.join(emptyHome, 'token.pem');
+writeFileSync(keyFile, privateKey.export({ format: 'pem', type: 'pkcs8' }));
+
+/** The variables of a person `user:<subject>` with some roles, as an identity provider would have signed them. */
+export async function as(subject: string, ...roles: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const token = await new SignJWT({ roles })
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .setSubject(subject)
+    .setAudience('onceper')
+    .setExpirationTime('1h')
+    .sign(privateKey);
+  return { ONCEPER_TOKEN: token, ONCEPER_TOKEN_KEY: keyFile };
+}
+
+/** Runs a command line in this process, as `user:tester` in every role; `given` are the only other variables it sees. */
 export async function typed(
   line: readonly string[],
   given: Readonly<Record<string, string>> = {},
@@ -36,7 +53,7 @@ export async function typed(
     environment: {
       ONCEPER_HOME: emptyHome,
       ONCEPER_LOG_LEVEL: 'silent',
-      ONCEPER_ACTOR: 'tester',
+      ...(await as('tester', 'viewer', 'operator', 'approver')),
       // Whoever runs the tests may have a profile of their own.
       TEMPORAL_CONFIG_FILE: path.join(emptyHome, 'no-profile.toml'),
       ...given,

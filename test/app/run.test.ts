@@ -168,7 +168,7 @@ describe('run, with a worker', () => {
     const { key, run: id } = documentOf<RunDocument>(printed);
     expect(printed.err).toMatch(new RegExp(`^${key}, planned for .* UTC \\(20.*Z\\), as run ${id}\n`));
     const shown = documentOf<ShownKey>(await typed(['show', key, '--json'], environment, { jobs }));
-    expect(shown.runs).toMatchObject([{ run: id, trigger: 'manual', actor: 'tester' }]);
+    expect(shown.runs).toMatchObject([{ run: id, trigger: 'manual', actor: 'user:tester' }]);
   });
 
   test('a stated override that differs from what was settled is a conflict, and exits 4', async () => {

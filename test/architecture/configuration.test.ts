@@ -70,6 +70,7 @@ test.each(OURS.flatMap(({ name, preset }) => (preset === null ? [] : [{ name, pr
     const words = new Map([
       ['info', 'error'],
       ['http', 'stripe'],
+      ['viewer,operator,approver', 'viewer'],
     ]);
     const other = /^\d/.test(preset) ? preset.replace(/^\d+/, '7') : (words.get(preset) ?? `other-${preset}`);
     expect(loadConfig({ ONCEPER_HOME: home, [name]: other })).not.toEqual(without);

@@ -146,9 +146,9 @@ test('the commands print one document, and sign with the actor', async () => {
   const number = await inState('needs_attention');
   const typing = (...line: string[]) => typed(['outbox', ...line], { DATABASE_URL: ledger.url });
   const retried = await typing('retry', number, '--reason', 'asked the bank', '--json');
-  expect(documentOf(retried)).toMatchObject({ number, from: 'needs_attention', to: 'unknown', actor: 'tester' });
+  expect(documentOf(retried)).toMatchObject({ number, from: 'needs_attention', to: 'unknown', actor: 'user:tester' });
   const shown = documentOf<{ acts: unknown[] }>(await typing('show', number, '--json'));
-  expect(shown.acts).toMatchObject([{ verb: 'retry', actor: 'tester', reason: 'asked the bank' }]);
+  expect(shown.acts).toMatchObject([{ verb: 'retry', actor: 'user:tester', reason: 'asked the bank' }]);
   expect((await typing('show', number)).out).toContain('asked the bank');
   expect((await typing('list', '--state', 'unknown', '--key', key)).out).toContain(number);
   expect((await typing('retry', number, '--reason', ' ')).code).toBe(2);

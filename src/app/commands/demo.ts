@@ -32,7 +32,10 @@ async function demo(session: Session, options: Options) {
   const input = inputOf(options);
   const note = session.wantsJson ? () => undefined : session.note;
   const interrupted = interruption();
-  const stage = await setStage({ ...stageOptions(session.config, note), folder: demoFolder(session.config.home) });
+  const stage = await setStage({
+    ...stageOptions(session.config, (await session.actor()).id, note),
+    folder: demoFolder(session.config.home),
+  });
   try {
     const { steps, facts } = demoSteps(stage, input);
     await Promise.race([perform(session, steps), interrupted.promise]);

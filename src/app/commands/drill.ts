@@ -21,6 +21,7 @@ async function drill(session: Session, name: string | undefined) {
   const chosen = choose(name);
   const options = stageOptions(
     { ...session.config, given: { databaseUrl: null, temporalAddress: null } },
+    (await session.actor()).id,
     () => undefined,
   );
   const verdicts = await runDrills(chosen, options, ({ name: drill }, sentence) => {

@@ -25,10 +25,11 @@ export const addImport: AddCommand = (program, act) => {
 };
 
 function store(session: Session, file: string, source: string): Promise<Imported> {
-  const { registry, config } = session;
+  const { registry } = session;
   return session.withDatabase(async (db) => {
     const { rule } = await activeRuleOf(db, registry, 'settlement');
-    return importFile({ connect: () => connect(db), file, source, actor: config.actor, rule });
+    const { id: actor } = await session.actor();
+    return importFile({ connect: () => connect(db), file, source, actor, rule });
   });
 }
 

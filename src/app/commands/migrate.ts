@@ -16,11 +16,12 @@ export const addMigrate: AddCommand = (program, act) => {
       act(async (session, options: { readonly rules?: string }) => {
         const { registry, config } = session;
         const rules = options.rules === undefined ? null : readRuleFile(registry, options.rules);
+        const { id: actor } = await session.actor();
         const { applied } = await migrate(requireDatabaseUrl(config));
         const loaded =
           rules === null
             ? null
-            : await session.withDatabase((db) => loadRule(db, rules.checked, { at: rules.at, actor: config.actor }));
+            : await session.withDatabase((db) => loadRule(db, rules.checked, { at: rules.at, actor }));
         const lines = [applied.length === 0 ? 'the schema is up to date' : `applied ${applied.join(', ')}`];
         if (loaded !== null) lines.push(`rule of ${loaded.job}: version ${loaded.version}, ${loaded.kind}`);
         session.answer({ applied, rule: loaded }, lines.join('\n'));

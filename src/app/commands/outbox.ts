@@ -73,7 +73,7 @@ function addRetry(outbox: Command, act: Act): void {
     .requiredOption('--reason <reason>', 'why, for the record')
     .action(
       act(async (session, number: string, options: { readonly reason: string }) => {
-        const ask = { number, actor: session.config.actor, reason: reasonOf(options) };
+        const ask = { number, actor: (await session.actor()).id, reason: reasonOf(options) };
         const acted = await session.withDatabase((db) => retryEffect(db, ask));
         session.answer(acted, renderActed(acted));
         return EXIT.done;
@@ -98,7 +98,7 @@ function addResolve(outbox: Command, act: Act): void {
     .option('--counterparty-id <id>', 'the transfer’s id at the counterparty; needed where it was made')
     .action(
       act(async (session, number: string, options: ResolveOptions) => {
-        const { actor } = session.config;
+        const { id: actor } = await session.actor();
         const { as, counterpartyId = null } = options;
         const ask = { number, actor, reason: reasonOf(options), fate: as, counterpartyId };
         const { registry } = session;

@@ -76,7 +76,7 @@ async function startRun(session: Session, db: Database, job: string, options: Ru
     `${planned.key}, planned for ${localClock(planned.scheduledAt, planned.zone)} ${planned.zone} (${planned.scheduledAt}), as run ${planned.id}`,
   );
   return session.withTemporal(async (client) => {
-    const by = { actor: config.actor, taskQueue: config.taskQueue, door: 'run' } as const;
+    const by = { actor: (await session.actor()).id, taskQueue: config.taskQueue, door: 'run' } as const;
     const workflowId = await startTick(client, planned, by);
     return follow(session, db, client, { ...planned, workflowId, after: null }, options);
   });
@@ -91,8 +91,9 @@ async function release(session: Session, db: Database, run: string, options: Run
   const { config } = session;
   // Connected first: a release that was signed and not told to Temporal would look like one that goes on.
   return session.withTemporal(async (client) => {
-    const released = await releaseRun(db, { run, actor: config.actor, reason: options.reason ?? '' });
-    const by = { actor: config.actor, taskQueue: config.taskQueue, door: 'release' } as const;
+    const { id: actor } = await session.actor();
+    const released = await releaseRun(db, { run, actor, reason: options.reason ?? '' });
+    const by = { actor, taskQueue: config.taskQueue, door: 'release' } as const;
     const workflowId = await startTick(client, released, by);
     const after = released.kind === 'held' ? released.decidedAt : null;
     return follow(session, db, client, { ...released, workflowId, after }, options);

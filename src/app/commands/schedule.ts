@@ -46,7 +46,7 @@ export const addSchedule: AddCommand = (program, act) => {
       .action(
         act(async (session, job: string, options: { reason: string }) => {
           session.registry.get(job);
-          const ask = { job, to, reason: options.reason, actor: session.config.actor };
+          const ask = { job, to, reason: options.reason, actor: (await session.actor()).id };
           const done = await session.withDatabase((db) =>
             session.withTemporal((client) => pauseSchedule(db, client, ask)),
           );

@@ -5,7 +5,6 @@ import { type LoadedRule, loadRule } from '../../ops/rule.ts';
 import { openDatabase } from '../../store/database.ts';
 import { migrate } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
-import type { Config } from '../config.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { readRuleFile } from '../rule-file.ts';
@@ -87,7 +86,7 @@ async function prepare(session: Session, started: Started, rules: Rules): Promis
   try {
     const { databaseUrl, temporalAddress } = started.addresses;
     const { applied } = await migrate(databaseUrl);
-    const rule = await loadInto(databaseUrl, session.config, rules);
+    const rule = await loadInto(databaseUrl, (await session.actor()).id, rules);
     const uiUrl = started.servers.temporal?.uiUrl ?? null;
     const { kind } = started;
     session.answer(
@@ -100,10 +99,10 @@ async function prepare(session: Session, started: Started, rules: Rules): Promis
   }
 }
 
-async function loadInto(databaseUrl: string, config: Config, rules: Rules): Promise<LoadedRule> {
+async function loadInto(databaseUrl: string, actor: string, rules: Rules): Promise<LoadedRule> {
   const db = openDatabase({ url: databaseUrl, name: 'onceper up', max: 1 });
   try {
-    return await loadRule(db, rules.checked, { at: rules.at, actor: config.actor });
+    return await loadRule(db, rules.checked, { at: rules.at, actor });
   } finally {
     await db.close();
   }
