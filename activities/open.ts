@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { duePeriod, isScheduled, periodsAhead } from '../src/jobs/due.ts';
+import { contextUnder, estimateUnder } from '../src/jobs/estimate.ts';
 import type { Job } from '../src/jobs/job.ts';
-import { type JobRule, parseRule, periodCalendar } from '../src/jobs/rule.ts';
+import { type JobRule, parseRule } from '../src/jobs/rule.ts';
 import { OnceperError } from '../src/kernel/error.ts';
 import { normaliseInstant } from '../src/kernel/instant.ts';
 import { businessKey } from '../src/kernel/key.ts';
-import type { Instant } from '../src/kernel/sql.ts';
+import type { Instant, Tx } from '../src/kernel/sql.ts';
 import type { Trigger } from '../src/kernel/transitions.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
+import type { Expect } from '../src/store/held-plan.ts';
 import { type Opened, openRun, refuseRun } from '../src/store/open.ts';
 import { activeRule, isOneOff, type StoredRule } from '../src/store/rules.ts';
 import { type RunRequest, runByStartId } from '../src/store/runs.ts';
@@ -133,15 +135,8 @@ function hooksOf(
   return {
     prepare: () =>
       transaction(services.db, { lockTimeout: 15_000 }, (tx) => job.preparePeriods(tx, periodsAhead(rule, now))),
-    inspect: (tx: Parameters<Job['inspect']>[0]) =>
-      job.inspect(tx, {
-        key: run.key,
-        period: run.period,
-        ruleVersion: stored.version,
-        rule,
-        calendar: periodCalendar(rule),
-        overrides: run.overrides,
-      }),
+    inspect: (tx: Tx) => job.inspect(tx, contextUnder(job.id, stored, run)),
+    expect: (tx: Tx, about: Parameters<Expect>[1], pinned: StoredRule | null) => estimateUnder(tx, job, pinned, about),
   };
 }
 

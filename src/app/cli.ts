@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import type { Act, AddCommand } from './command.ts';
+import { addApprovals } from './commands/approvals.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
@@ -38,6 +39,7 @@ const COMMANDS: readonly AddCommand[] = [
   addImport,
   addSchedule,
   addRun,
+  addApprovals,
   addPeriods,
   addShow,
   addWhy,

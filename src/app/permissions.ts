@@ -28,6 +28,13 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   'schedule preview': 'viewer',
   'outbox list': 'viewer',
   'outbox show': 'viewer',
+  'approvals list': 'viewer',
+  'approvals show': 'viewer',
+  /** Whoever asked may take it back; the command itself asks for the role of an approver from everybody else. */
+  'approvals reject': 'viewer',
+  'approvals edit': 'operator',
+  'approvals approve': 'approver',
+  'approvals execute': 'approver',
   import: 'operator',
   run: 'operator',
   'schedule apply': 'operator',

@@ -18,7 +18,7 @@ export function renderRun(report: RunReport): string {
   if (document !== null) lines.push(`  document  ${document.id}`);
   const counts = Object.entries(effects).map(([name, count]) => `${count} ${name}`);
   if (counts.length > 0) lines.push(`  effects   ${counts.join(', ')}`);
-  if (decision === 'held') lines.push(`  release   npx onceper run --release ${run} --reason "..."`);
+  if (decision === 'held') lines.push(`  approval  npx onceper approvals list --key ${key}`);
   else if (key !== null) lines.push(`  more      npx onceper why ${key}`);
   return lines.join('\n');
 }

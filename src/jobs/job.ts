@@ -33,6 +33,12 @@ export interface Performed {
   readonly effects: Select | null;
 }
 
+/** What a period would come to as its rows stand now: how many subjects, and sums per currency, minor units as text. */
+export interface Estimate {
+  readonly subjects: number;
+  readonly amounts: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
 /** An effect whose fate became known, as it is handed back to the job in the transaction that records it. */
 export interface SettledEffect {
   readonly number: string;
@@ -58,6 +64,11 @@ export interface Job {
   preparePeriods(tx: Tx, periods: readonly PeriodBounds[]): Promise<void>;
   /** Asked by open only where the key has no action. `overrides` may confirm what would otherwise be held. */
   inspect(tx: Tx, context: JobContext): Promise<Inspection>;
+  /**
+   * What an approver is shown before a period is settled: the same sums that `perform` would store, from the rows as they stand.
+   * It reads only, and gives the same answer for the same rows. Absent where a job can't tell beforehand.
+   */
+  estimate?(tx: Tx, context: JobContext): Promise<Estimate>;
   /** Closes the period to new rows, exclusively, before the action row is locked; throws OnceperError to fail the attempt. */
   seal(tx: Tx, context: GrantedContext): Promise<void>;
   /** The slices of the sealed period, in key order; a statement of its own after seal, or it would not see what seal waited for. */

@@ -3,6 +3,7 @@ import type { ActionState, Decision } from './transitions.ts';
 /** The action row of a key as `open` reads it, or null where there is none. */
 export interface ExistingAction {
   readonly state: ActionState;
+  readonly fence: bigint;
   readonly ownerRun: string;
   readonly overrides: Readonly<Record<string, string>>;
 }
@@ -33,9 +34,17 @@ export type Inspection =
   | { readonly kind: 'ready' }
   | { readonly kind: 'held'; readonly code: string; readonly reason: string };
 
-/** What the asker of a run allows beyond the rule: a release signed by a person lifts `held`, never anything else. */
+/**
+ * What an executed approval allows a run beyond the rule: it lifts one reason to hold, as it stood under that fence of the key
+ * (0 where it had no action), and nothing else. A key that was cancelled since is held again.
+ */
 export interface Waiver {
-  readonly released: boolean;
+  readonly code: string;
+  readonly fence: bigint;
+}
+
+function isWaived(waivers: readonly Waiver[], code: string, fence: bigint): boolean {
+  return waivers.some((waiver) => waiver.code === code && waiver.fence === fence);
 }
 
 /**
@@ -45,7 +54,7 @@ export interface Waiver {
 export function decideExisting(
   action: ExistingAction,
   stated: Readonly<Record<string, string>>,
-  waiver: Waiver,
+  waivers: readonly Waiver[],
 ): Verdict {
   const differs = firstDifference(action.overrides, stated);
   if (action.state === 'skipped') {
@@ -69,12 +78,12 @@ export function decideExisting(
       return { decision: 'in_progress', code: 'owned', reason: `run ${action.ownerRun} owns the key` };
     case 'exhausted':
     case 'cancelled':
-      return waiver.released
-        ? { decision: 'admitted', code: 'released', reason: `released after it was ${action.state}` }
+      return isWaived(waivers, action.state, action.fence)
+        ? { decision: 'admitted', code: 'released', reason: `approved after it was ${action.state}` }
         : {
             decision: 'held',
             code: action.state,
-            reason: `the key is ${action.state}; a person must release it before it may be claimed again`,
+            reason: `the key is ${action.state}; it may be claimed again only with an approval`,
           };
   }
 }
@@ -83,12 +92,13 @@ export function decideExisting(
  * Decides a run whose key has no action. A predecessor that is not done defers even a period without rows of its own:
  * whether a balance is carried into it is not known before the predecessor's document exists.
  */
-export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
+export function decideNew(prospect: Prospect, waivers: readonly Waiver[]): Verdict {
   const { predecessor, inspection, late, limit } = prospect;
-  if (late && !waiver.released) {
+  const isHeld = inspection.kind === 'held' && !isWaived(waivers, inspection.code, NO_ACTION);
+  if (late && !isWaived(waivers, 'late', NO_ACTION)) {
     return { decision: 'held', code: 'late', reason: 'the run comes later after its period than the rule allows' };
   }
-  if (inspection.kind === 'held' && inspection.code !== 'empty' && !waiver.released) {
+  if (isHeld && inspection.code !== 'empty') {
     return { decision: 'held', code: inspection.code, reason: inspection.reason };
   }
   if (predecessor.needed && !predecessor.done) {
@@ -98,12 +108,13 @@ export function decideNew(prospect: Prospect, waiver: Waiver): Verdict {
       reason: `${predecessor.period} must be done first`,
     };
   }
-  if (inspection.kind === 'held' && !waiver.released) {
-    return { decision: 'held', code: inspection.code, reason: inspection.reason };
-  }
+  if (isHeld) return { decision: 'held', code: inspection.code, reason: inspection.reason };
   if (limit !== null) return { decision: 'deferred', ...limit };
   return { decision: 'admitted', code: 'admitted', reason: 'the key was free' };
 }
+
+/** The fence of a key that has no action. */
+const NO_ACTION = 0n;
 
 /** Milliseconds until a deferred run asks again: 1 s while an earlier period is under way, else doubling to 5 minutes. */
 export function askAgainAfter(asked: number, earlierUnderWay: boolean): number {

@@ -23,6 +23,15 @@ export const AUDIT_VERBS = [
   'freeze',
   'thaw',
   'reconcile-rewind',
+  'request',
+  'edit',
+  'approve',
+  'reject',
+  'expire',
+  'execute',
+  'refuse',
+  'takeover',
+  'backfill-cancel',
 ] as const;
 export type AuditVerb = (typeof AUDIT_VERBS)[number];
 

@@ -111,3 +111,29 @@ export const PERIOD_LIFE: Transitions<PeriodState> = {
   reconciled: [],
   skipped: [],
 };
+
+export type ApprovalState = 'requested' | 'approved' | 'rejected' | 'expired' | 'executed' | 'stale';
+
+/**
+ * A request that another person decides. Editing it makes it `requested` again, whatever was approved; `executed` is single
+ * use; `stale` means that the world was no longer the one that was shown. Whoever asks may take the request back: `rejected`.
+ */
+export const APPROVAL_LIFE: Transitions<ApprovalState> = {
+  requested: ['requested', 'approved', 'rejected', 'expired'],
+  approved: ['requested', 'executed', 'stale', 'expired'],
+  rejected: [],
+  expired: [],
+  executed: [],
+  stale: [],
+};
+
+export type BackfillPeriodState = 'waiting' | 'started' | 'ended' | 'cancelled' | 'left';
+
+/** A period of a backfill: `left` alone from the start, or started when there is room; a cancel stops only what waits. */
+export const BACKFILL_PERIOD_LIFE: Transitions<BackfillPeriodState> = {
+  waiting: ['started', 'cancelled'],
+  started: ['ended'],
+  ended: [],
+  cancelled: [],
+  left: [],
+};

@@ -19,6 +19,12 @@ export function runCommand(job: string, period: string, more = ''): string {
   return `npx onceper run ${job} --period ${period}${more}`;
 }
 
+/** Asks for the approval that lets a run go on. */
 export function releaseCommand(run: string): string {
   return `npx onceper run --release ${run} --reason "..."`;
+}
+
+/** Approves exactly what was shown; for somebody else than whoever asked. */
+export function approveCommand(id: string, digest: string): string {
+  return `npx onceper approvals approve ${id} --digest ${digest}`;
 }

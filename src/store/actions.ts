@@ -83,19 +83,19 @@ export async function winAction(tx: Tx, action: NewAction): Promise<boolean> {
 }
 
 /**
- * Admits an exhausted or cancelled key again for a released run. Slices stay; the budget counts anew from the present fence.
- * Returns false where the key is no longer in such a state.
+ * Admits an exhausted or cancelled key again for a run that was approved. Slices stay; the budget counts anew from the present
+ * fence. Returns false where the key is in another state or under another fence than when it was asked for.
  */
 export async function readmitAction(
   tx: Tx,
-  again: { key: string; ownerRun: string; startWindowMs: number },
+  again: { key: string; ownerRun: string; fence: bigint; startWindowMs: number },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update onceper.action
         set state = 'admitted', owner_run = $2, owner_exec = null, owner_pass = null, budget_from = fence,
             lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-      where key = $1 and state in ('exhausted', 'cancelled')`,
-    [again.key, again.ownerRun, again.startWindowMs],
+      where key = $1 and fence = $4 and state in ('exhausted', 'cancelled')`,
+    [again.key, again.ownerRun, again.startWindowMs, again.fence],
   );
   return rowCount === 1;
 }

@@ -5,6 +5,7 @@ import {
   type Inspection,
   PREDECESSOR_NOT_DONE,
   type Verdict,
+  type Waiver,
 } from '../kernel/admission.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
@@ -18,9 +19,12 @@ import {
   winAction,
 } from './actions.ts';
 import { type Database, transaction } from './database.ts';
+import { requestForHeld } from './held-approval.ts';
+import type { Expect } from './held-plan.ts';
 import { type Limits, reachedLimit } from './limits.ts';
 import { lockJob } from './rules.ts';
 import { isUndecided, type RunRequest, recordRun, runByStartId, type StoredRun } from './runs.ts';
+import { waiversOf } from './waivers.ts';
 
 /** A run whose key is known, and what an admission would write. */
 export interface OpenRequest {
@@ -44,26 +48,37 @@ export interface OpenHooks {
   /** Tops up the job's period rows in a short transaction of its own, before the one that decides. */
   prepare(): Promise<void>;
   inspect(tx: Tx): Promise<Inspection>;
+  /** What the approver of a held run is shown beside the state of its key; nothing where it is absent. */
+  readonly expect?: Expect;
 }
 
 /**
  * Decides a run, once, and stores the decision on it. Asked again with the same start id it gives the stored decision back,
- * except `deferred` and `held`, which are decided anew. A key that has an action is decided by SELECTs that lock nothing, so
+ * except `deferred` and `held`, which are decided anew; a run that is held opens a request for an approval in the transaction that
+ * says so. A key that has an action is decided by SELECTs that lock nothing, so
  * a duplicate adds its run row and nothing else. A free key is won in one READ COMMITTED transaction, job lock first, action
  * before run: of any number of parallel opens of a key one is admitted, and the others name it.
  */
 export async function openRun(db: Database, request: OpenRequest, hooks: OpenHooks): Promise<Opened> {
   const stored = await runByStartId(db, request.run.startId);
   if (stored !== null && !isUndecided(stored)) return answer(db, stored);
-  const waiver = { released: stored !== null && stored.releasedBy !== null };
+  const waivers = await waiversFor(db, request.run, stored);
   const existing = await actionByKey(db, request.run.key);
   if (existing !== null) {
-    const verdict = decideExisting(existing, request.run.overrides, waiver);
-    if (verdict.decision !== 'admitted') return answer(db, await recordRun(db, request.run, verdict, 1));
+    const verdict = decideExisting(existing, request.run.overrides, waivers);
+    if (!NEEDS_LOCK.has(verdict.decision)) return answer(db, await recordRun(db, request.run, verdict, 1));
   }
   await hooks.prepare();
-  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, waiver, stored));
+  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, waivers, stored));
   return answer(db, run);
+}
+
+/** Admitting takes the key, and holding opens a request. */
+const NEEDS_LOCK: ReadonlySet<Verdict['decision']> = new Set(['admitted', 'held']);
+
+/** A run has waivers when it was held before, or when an approved backfill gave them to it beforehand. */
+async function waiversFor(tx: Tx, run: RunRequest, stored: StoredRun | null): Promise<readonly Waiver[]> {
+  return stored === null && run.trigger !== 'backfill' ? [] : waiversOf(tx, run.startId);
 }
 
 /** Stores the refusal of a run that can never be admitted; asked again it gives what is stored. */
@@ -77,19 +92,19 @@ async function admit(
   tx: Tx,
   request: OpenRequest,
   hooks: OpenHooks,
-  waiver: { readonly released: boolean },
+  waivers: readonly Waiver[],
   stored: StoredRun | null,
 ): Promise<StoredRun> {
   const { run } = request;
   await lockJob(tx, run.job);
-  const verdict = await judge(tx, request, hooks, waiver, stored);
+  const verdict = await judge(tx, request, hooks, waivers, stored);
   if (verdict.decision !== 'admitted') {
     const earlier = verdict.decision === 'deferred' && (await isEarlierUnderWay(tx, run.job, run.period));
-    return recordRun(tx, run, verdict, earlier ? 0 : (stored?.asked ?? 0) + 1);
+    return turnAway(tx, run, hooks, verdict, earlier ? 0 : (stored?.asked ?? 0) + 1);
   }
-  if (!(await takeKey(tx, request, waiver))) {
+  if (!(await takeKey(tx, request, waivers))) {
     const winner = await mustHaveAction(tx, run.key);
-    return recordRun(tx, run, decideExisting(winner, run.overrides, waiver), 1);
+    return turnAway(tx, run, hooks, decideExisting(winner, run.overrides, waivers), 1);
   }
   const admitted = await recordRun(tx, run, verdict, 1);
   if (admitted.decision === 'admitted') return admitted;
@@ -102,16 +117,31 @@ async function admit(
   });
 }
 
+/** Stores a decision that wins no key; a hold and the request to lift it are stored together. */
+async function turnAway(
+  tx: Tx,
+  request: RunRequest,
+  hooks: OpenHooks,
+  verdict: Verdict,
+  asked: number,
+): Promise<StoredRun> {
+  const run = await recordRun(tx, request, verdict, asked);
+  if (run.decision === 'held') await requestForHeld(tx, run, hooks.expect ?? unknown);
+  return run;
+}
+
+const unknown: Expect = () => Promise.resolve(null);
+
 async function judge(
   tx: Tx,
   request: OpenRequest,
   hooks: OpenHooks,
-  waiver: { readonly released: boolean },
+  waivers: readonly Waiver[],
   stored: StoredRun | null,
 ): Promise<Verdict> {
   const { run, predecessor } = request;
   const existing = await actionByKey(tx, run.key);
-  if (existing !== null) return decideExisting(existing, run.overrides, waiver);
+  if (existing !== null) return decideExisting(existing, run.overrides, waivers);
   const done = predecessor === null || (await isSettledKey(tx, predecessor.key));
   // Looking into a period of ten million rows takes a second, and a run that waits for its predecessor asks every second.
   const stillWaits = !done && stored?.code === PREDECESSOR_NOT_DONE;
@@ -122,12 +152,12 @@ async function judge(
       late: request.late,
       limit: await reachedLimit(tx, run.job, request.limits),
     },
-    waiver,
+    waivers,
   );
 }
 
-/** Wins a free key, or a released one; false where another run was faster. */
-async function takeKey(tx: Tx, request: OpenRequest, waiver: { readonly released: boolean }): Promise<boolean> {
+/** Wins a free key, or one that was stopped and that a waiver of its fence allows to be claimed again. */
+async function takeKey(tx: Tx, request: OpenRequest, waivers: readonly Waiver[]): Promise<boolean> {
   const { run, admission } = request;
   const won = await winAction(tx, {
     ...admission,
@@ -137,8 +167,11 @@ async function takeKey(tx: Tx, request: OpenRequest, waiver: { readonly released
     ownerRun: run.startId,
     overrides: run.overrides,
   });
-  if (won || !waiver.released) return won;
-  return readmitAction(tx, { key: run.key, ownerRun: run.startId, startWindowMs: admission.startWindowMs });
+  if (won) return true;
+  const stopped = await mustHaveAction(tx, run.key);
+  if (decideExisting(stopped, run.overrides, waivers).decision !== 'admitted') return false;
+  const again = { key: run.key, ownerRun: run.startId, fence: stopped.fence, startWindowMs: admission.startWindowMs };
+  return readmitAction(tx, again);
 }
 
 /** Reads the action again after the decision: what a caller sees is never older than the run's own row. */

@@ -64,6 +64,14 @@ export async function ruleVersion(tx: Tx, job: string, version: number): Promise
   });
 }
 
+/** The rule that a key is worked under: the version it is pinned to, or the active one while it has no action. */
+export async function ruleOfKey(
+  tx: Tx,
+  key: { readonly job: string; readonly pinned: number | null },
+): Promise<StoredRule | null> {
+  return key.pinned === null ? activeRule(tx, key.job) : ruleVersion(tx, key.job, key.pinned);
+}
+
 /**
  * Takes the job's advisory lock until the transaction ends; the first in the lock order. Limits and predecessors are judged
  * under it: counted without it, 30 of 30 parallel opens passed a limit of 3.

@@ -73,14 +73,14 @@ export async function recordRun(tx: Tx, request: RunRequest, verdict: Verdict, a
   return (await redecideRun(tx, request.startId, verdict, asked)) ?? mustHaveRun(tx, request.startId);
 }
 
-/** Signs the release of a held or admitted run. Returns false where it is neither or was released before. */
+/** Writes on a held or admitted run who gave its latest approval, and why; the approvals tell the whole story. */
 export async function signRelease(
   tx: Tx,
   release: { startId: string; actor: string; reason: string },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update onceper.run set released_by = $2, released_at = clock_timestamp(), release_reason = $3
-      where start_id = $1 and released_at is null and decision in ('held', 'admitted')`,
+      where start_id = $1 and decision in ('held', 'admitted')`,
     [release.startId, release.actor, release.reason],
   );
   return rowCount === 1;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { askAgainAfter, decideExisting, decideNew, type Inspection } from '../../src/kernel/admission.ts';
+import { askAgainAfter, decideExisting, decideNew, type Inspection, type Waiver } from '../../src/kernel/admission.ts';
 import { ACTION_LIFE, type ActionState } from '../../src/kernel/transitions.ts';
 
 const usual = { late: false, limit: null };
@@ -8,7 +8,11 @@ const ready: Inspection = { kind: 'ready' };
 const held = (code: string): Inspection => ({ kind: 'held', code, reason: code });
 const waits = { needed: true, period: '2026-08', done: false };
 const free = { needed: true, period: '2026-08', done: true };
-const [signed, unsigned] = [{ released: true }, { released: false }];
+const CODES = ['late', 'empty', 'no_fee_rule', 'exhausted', 'cancelled'];
+/** Waivers of everything that can be waived, of a key without an action and of one under fence 3. */
+const signed: readonly Waiver[] = CODES.flatMap((code) => [0n, 3n].map((fence) => ({ code, fence })));
+const unsigned: readonly Waiver[] = [];
+const action = (state: ActionState, overrides = {}) => ({ state, fence: 3n, ownerRun: 'r', overrides });
 
 test.each<[ActionState, string]>([
   ['done', 'duplicate'],
@@ -21,24 +25,36 @@ test.each<[ActionState, string]>([
   ['cancelled', 'held'],
   ['skipped', 'refused'],
 ])('a run that meets a key which is %s is answered %s', (state, decision) => {
-  expect(decideExisting({ state, ownerRun: 'r', overrides: {} }, {}, unsigned).decision).toBe(decision);
+  expect(decideExisting(action(state), {}, unsigned).decision).toBe(decision);
 });
 
 test('a release lifts only exhausted and cancelled', () => {
   const states = Object.keys(ACTION_LIFE) as ActionState[];
-  const admitted = states.filter(
-    (state) => decideExisting({ state, ownerRun: 'r', overrides: {} }, {}, signed).decision === 'admitted',
-  );
+  const admitted = states.filter((state) => decideExisting(action(state), {}, signed).decision === 'admitted');
   expect(admitted.sort()).toEqual(['cancelled', 'exhausted']);
+});
+
+test('a waiver lifts what it names and no other reason to hold', () => {
+  const both = { predecessor: free, inspection: held('empty'), late: true, limit: null };
+  expect(decideNew(both, [{ code: 'late', fence: 0n }])).toMatchObject({ decision: 'held', code: 'empty' });
+  expect(decideNew(both, [{ code: 'empty', fence: 0n }])).toMatchObject({ decision: 'held', code: 'late' });
+  const late = [{ code: 'late', fence: 0n }];
+  expect(decideExisting(action('cancelled'), {}, late)).toMatchObject({ decision: 'held', code: 'cancelled' });
+});
+
+test('a waiver is of the fence that the key had: one granted again and stopped again is held again', () => {
+  expect(decideExisting(action('cancelled'), {}, [{ code: 'cancelled', fence: 2n }]).decision).toBe('held');
+  expect(decideExisting(action('cancelled'), {}, [{ code: 'exhausted', fence: 3n }]).decision).toBe('held');
+  expect(decideExisting(action('cancelled'), {}, [{ code: 'cancelled', fence: 3n }]).decision).toBe('admitted');
 });
 
 test('an override that differs from what was settled is a conflict in every state but the final skip', () => {
   const states = (Object.keys(ACTION_LIFE) as ActionState[]).filter((state) => state !== 'skipped');
   for (const state of states) {
-    const action = { state, ownerRun: 'r', overrides: { empty: 'true' } };
-    expect(decideExisting(action, { empty: 'false' }, signed).decision).toBe('conflict');
-    expect(decideExisting(action, { empty: 'true' }, unsigned).decision).not.toBe('conflict');
-    expect(decideExisting(action, {}, unsigned).decision).not.toBe('conflict');
+    const settled = action(state, { empty: 'true' });
+    expect(decideExisting(settled, { empty: 'false' }, signed).decision).toBe('conflict');
+    expect(decideExisting(settled, { empty: 'true' }, unsigned).decision).not.toBe('conflict');
+    expect(decideExisting(settled, {}, unsigned).decision).not.toBe('conflict');
   }
 });
 

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import {
   ACTION_LIFE,
+  APPROVAL_LIFE,
+  BACKFILL_PERIOD_LIFE,
   EFFECT_LIFE,
   isFinal,
   mayBecome,
@@ -15,6 +17,7 @@ const LIVES: [string, Transitions<string>, string][] = [
   ['action', ACTION_LIFE, 'admitted'],
   ['effect', EFFECT_LIFE, 'pending'],
   ['period', PERIOD_LIFE, 'open'],
+  ['request for an approval', APPROVAL_LIFE, 'requested'],
 ];
 
 function reachable(life: Transitions<string>, from: string): Set<string> {
@@ -44,6 +47,20 @@ test('a done action never runs again', () => {
 test('a skipped period and action are final', () => {
   expect(isFinal(ACTION_LIFE, 'skipped')).toBe(true);
   expect(isFinal(PERIOD_LIFE, 'skipped')).toBe(true);
+});
+
+test('an approval is executed once, out of approved alone, and an edit makes it a request again', () => {
+  const states = Object.keys(APPROVAL_LIFE) as (keyof typeof APPROVAL_LIFE)[];
+  expect(states.filter((from) => mayBecome(APPROVAL_LIFE, from, 'executed'))).toEqual(['approved']);
+  expect(isFinal(APPROVAL_LIFE, 'executed')).toBe(true);
+  expect(mayBecome(APPROVAL_LIFE, 'approved', 'requested')).toBe(true);
+  expect(states.filter((from) => mayBecome(APPROVAL_LIFE, from, 'approved'))).toEqual(['requested']);
+});
+
+test('a period of a backfill ends, is cancelled before it starts, or is left alone from the first', () => {
+  expect(reachable(BACKFILL_PERIOD_LIFE, 'waiting')).toEqual(new Set(['waiting', 'started', 'cancelled', 'ended']));
+  expect(mayBecome(BACKFILL_PERIOD_LIFE, 'started', 'cancelled')).toBe(false);
+  for (const end of ['ended', 'cancelled', 'left'] as const) expect(isFinal(BACKFILL_PERIOD_LIFE, end)).toBe(true);
 });
 
 test('an effect is sent again only out of pending, or out of unknown after a look-up', () => {

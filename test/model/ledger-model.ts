@@ -62,6 +62,8 @@ export interface ModelRun {
   decision: string;
   code: string;
   released: boolean;
+  /** What a person lets it pass: a reason to hold, under the fence that its key had then. */
+  readonly waivers: [code: string, fence: number][];
 }
 
 export interface Model {

@@ -76,7 +76,10 @@ export function projected(model: Model, job: string): Observed {
     attempts: each((key, name) => key.attempts.map((attempt) => ({ key: name, ...attempt }))),
     slices: each((key, name) => key.slices.map((fence, slice) => ({ key: name, slice, fence }))),
     runs: model.runs
-      .map(({ period, at, ...run }) => ({ ...run, key: keyName(job, period), at: NOMINAL_TIMES[period]?.[at] }))
+      .map(({ startId, repeatOf, trigger, overrides, decision, code, released, period, at }) => {
+        const run = { startId, repeatOf, trigger, overrides, decision, code, released };
+        return { ...run, key: keyName(job, period), at: NOMINAL_TIMES[period]?.[at] };
+      })
       .toSorted((a, b) => (a.startId < b.startId ? -1 : 1)),
     effects: each((key, name) =>
       finished(key).map(({ subject, fence }) => ({ number: `${name}:${subject}:GBP:payout`, fence, state: 'pending' })),

@@ -10,6 +10,7 @@ export interface OpenCommand {
   readonly overrides: Overrides;
 }
 
+type Waivers = readonly (readonly [code: string, fence: number])[];
 type Verdict = readonly [decision: string, code: string];
 
 const UNDECIDED = ['deferred', 'held'];
@@ -25,11 +26,11 @@ export function* openSteps(model: Model, command: OpenCommand): Steps {
     yield 'step';
     return answer(model, stored);
   }
-  const released = stored?.released ?? false;
+  const waivers = [...(stored?.waivers ?? [])];
   yield 'step';
   const { action } = keyAt(model, asked.period);
-  const verdict = action === null ? null : onExisting(action, asked.overrides, released);
-  if (verdict !== null && verdict[0] !== 'admitted') {
+  const verdict = action === null ? null : onExisting(action, asked.overrides, waivers);
+  if (verdict !== null && !['admitted', 'held'].includes(verdict[0])) {
     yield 'step';
     const run = record(model, asked, verdict);
     yield 'step';
@@ -38,9 +39,9 @@ export function* openSteps(model: Model, command: OpenCommand): Steps {
   yield 'gate';
   yield 'job';
   model.jobLock = asked.startId;
-  const judged = judge(model, asked, released);
+  const judged = judge(model, asked, waivers);
   yield 'step';
-  const run = decide(model, asked, { judged, released, version });
+  const run = decide(model, asked, { judged, waivers, version });
   model.jobLock = null;
   if (run === null) return { kind: 'error', code: 'open_raced' };
   yield 'step';
@@ -55,49 +56,55 @@ function firstAsked(command: OpenCommand): Asked {
   return { startId, period, at, overrides, trigger: trigger[command.door] };
 }
 
-function onExisting(action: ModelAction, stated: Overrides, released: boolean): Verdict {
+/** A hold is passed by a waiver of that reason, under the fence that the key has. */
+function passes(waivers: Waivers, code: string, fence: number): boolean {
+  return waivers.some((waiver) => waiver[0] === code && waiver[1] === fence);
+}
+
+function onExisting(action: ModelAction, stated: Overrides, waivers: Waivers): Verdict {
   if (action.state === 'skipped') return ['refused', 'period_skipped'];
   const other = Object.entries(stated).some(([name, value]) => action.overrides[name] !== value);
   if (other) return ['conflict', 'override_conflict'];
   if (action.state === 'done') return ['duplicate', 'already_done'];
   if (UNDER_WAY.includes(action.state)) return ['in_progress', 'owned'];
-  return released ? ['admitted', 'released'] : ['held', action.state];
+  return passes(waivers, action.state, action.fence) ? ['admitted', 'released'] : ['held', action.state];
 }
 
 /**
  * A free key. Held comes before deferred, but for `empty`: whether a balance is carried into the period is not known before
  * its predecessor is done.
  */
-function onFree(model: Model, asked: Asked, released: boolean): Verdict {
+function onFree(model: Model, asked: Asked, waivers: Waivers): Verdict {
   const { late, inspection, needsPrevious, runsInFlight } = model.world;
-  if (!released && late) return ['held', 'late'];
-  if (!released && inspection === 'no_fee_rule') return ['held', 'no_fee_rule'];
+  if (!passes(waivers, 'late', 0) && late) return ['held', 'late'];
+  if (!passes(waivers, 'no_fee_rule', 0) && inspection === 'no_fee_rule') return ['held', 'no_fee_rule'];
   const previous = model.keys[asked.period - 1]?.action?.state ?? 'none';
   if (needsPrevious && asked.period > 0 && previous !== 'done' && previous !== 'skipped') {
     return ['deferred', 'predecessor_not_done'];
   }
-  if (!released && inspection === 'empty' && asked.overrides['empty'] !== 'true') return ['held', 'empty'];
+  if (!passes(waivers, 'empty', 0) && inspection === 'empty' && asked.overrides['empty'] !== 'true')
+    return ['held', 'empty'];
   const inFlight = model.keys.filter((key) => UNDER_WAY.includes(key.action?.state ?? '')).length;
   if (runsInFlight !== null && inFlight >= runsInFlight) return ['deferred', 'too_many_in_flight'];
   return ['admitted', 'admitted'];
 }
 
-function judge(model: Model, asked: Asked, released: boolean): Verdict {
+function judge(model: Model, asked: Asked, waivers: Waivers): Verdict {
   const { action } = keyAt(model, asked.period);
-  return action === null ? onFree(model, asked, released) : onExisting(action, asked.overrides, released);
+  return action === null ? onFree(model, asked, waivers) : onExisting(action, asked.overrides, waivers);
 }
 
 /** Null where the run was decided otherwise meanwhile, so that nothing may be won for it. */
 function decide(
   model: Model,
   asked: Asked,
-  by: { judged: Verdict; released: boolean; version: 1 | 2 },
+  by: { judged: Verdict; waivers: Waivers; version: 1 | 2 },
 ): ModelRun | null {
   if (by.judged[0] !== 'admitted') return record(model, asked, by.judged);
   const key = keyAt(model, asked.period);
   const { action } = key;
-  const free = action === null || (by.released && ['exhausted', 'cancelled'].includes(action.state));
-  if (!free) return record(model, asked, onExisting(action, asked.overrides, by.released));
+  const verdict = action === null ? null : onExisting(action, asked.overrides, by.waivers);
+  if (verdict !== null && verdict[0] !== 'admitted') return record(model, asked, verdict);
   const stored = runOf(model, asked.startId);
   if (stored !== null && !UNDECIDED.includes(stored.decision) && stored.decision !== 'admitted') return null;
   const owned = { state: 'admitted', owner: asked.startId, exec: null, pass: null, live: true } as const;
@@ -118,7 +125,7 @@ function record(model: Model, asked: Asked, [decision, code]: Verdict): ModelRun
     return stored;
   }
   const first = model.runs.find((run) => run.period === asked.period && run.at === asked.at && run.repeatOf === null);
-  const run: ModelRun = { ...asked, repeatOf: first?.startId ?? null, decision, code, released: false };
+  const run: ModelRun = { ...asked, repeatOf: first?.startId ?? null, decision, code, released: false, waivers: [] };
   model.runs.push(run);
   return run;
 }

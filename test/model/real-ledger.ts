@@ -5,9 +5,9 @@ import { codeOf } from '../../src/kernel/error.ts';
 import { leaseTimes } from '../../src/kernel/lease.ts';
 import { renewLease } from '../../src/store/close.ts';
 import { activeRule } from '../../src/store/rules.ts';
-import { signRelease } from '../../src/store/runs.ts';
 import { cancelAction, type Stopped, skipAction } from '../../src/store/stop.ts';
 import { performOne } from '../support/ledger.ts';
+import { waive } from '../support/waive.ts';
 import type { ClaimCommand } from './claim-steps.ts';
 import type { Command } from './commands.ts';
 import type { EndCommand, Held } from './grant-steps.ts';
@@ -74,7 +74,7 @@ async function ask(ledger: RealLedger, command: Command): Promise<Answer> {
       return { kind: 'expired' };
     case 'release': {
       const { startId } = command;
-      return { kind: 'released', signed: await signRelease(db, { startId, actor: 'os:ann', reason: 'seen' }) };
+      return { kind: 'released', signed: await waive(db, startId) };
     }
     case 'activate':
       await db.query(`update onceper.job set active_rule = 2 where job = $1`, [job]);

@@ -94,8 +94,11 @@ function* atOnce(
     }
     case 'release': {
       const run = runOf(model, command.startId);
-      const may = run !== null && !run.released && ['held', 'admitted'].includes(run.decision);
-      if (may) run.released = true;
+      const may = run !== null && run.decision === 'held';
+      if (may) {
+        run.released = true;
+        run.waivers.push([run.code, keyAt(model, run.period).action?.fence ?? 0]);
+      }
       return { kind: 'released', signed: may };
     }
     case 'activate':

@@ -16,6 +16,17 @@ const OTHER_PERIOD = {
   ends: '2026-11-01T00:00:00Z',
 };
 const OPEN = { ...OTHER_PERIOD, state: 'open', sealed_by_fence: null, sealed_totals: null, closed_at: null };
+const ASKED = {
+  id: 'a-2',
+  subject: 'run-2',
+  state: 'requested',
+  decided_by: null,
+  decided_at: null,
+  executed_by: null,
+  executed_at: null,
+};
+const APPROVED = { ...ASKED, state: 'approved', decided_by: 'os:bob', decided_at: '2026-10-01T00:00:00Z' };
+const OTHER_PART = { ordinal: 2, period: '2026-10', start_id: 'a-1-2026-10' };
 const OTHER_LINE = { merchant: 'm-2' };
 const OTHER_NUMBER = { number: 'settlement:2026-08:m-2:GBP:payout', subject: 'm-2' };
 
@@ -94,6 +105,63 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['outbox_act_verb_known', insert('onceper.outbox_act', { fence: 9, verb: 'wish' })],
   ['outbox_act_is_signed', insert('onceper.outbox_act', { fence: 9, actor: '' })],
   ['outbox_act_append_only', typed('delete from onceper.outbox_act')],
+  ['approval_pk', insert('onceper.approval', { ...ASKED, id: 'a-1' })],
+  ['approval_kind_known', insert('onceper.approval', { ...ASKED, kind: 'wish' })],
+  ['approval_state_known', insert('onceper.approval', { ...APPROVED, state: 'paid' })],
+  ['approval_digest_form', insert('onceper.approval', { ...ASKED, digest: 'abc' })],
+  ['approval_revision_counts_from_one', insert('onceper.approval', { ...ASKED, revision: 0 })],
+  ['approval_actor_form', insert('onceper.approval', { ...APPROVED, decided_by: 'os:ANN' })],
+  ['approval_is_signed', insert('onceper.approval', { ...ASKED, reason: '' })],
+  ['approval_decision_is_signed', insert('onceper.approval', { ...APPROVED, decided_at: null })],
+  ['approval_decided_by_someone', insert('onceper.approval', { ...ASKED, state: 'approved' })],
+  ['approval_requested_is_undecided', insert('onceper.approval', { ...APPROVED, state: 'requested' })],
+  ['approval_approver_is_not_asker', insert('onceper.approval', { ...APPROVED, decided_by: 'os:ann' })],
+  ['approval_approver_is_not_asker', insert('onceper.approval', { ...APPROVED, edited_by: 'os:bob' })],
+  ['approval_decided_in_time', insert('onceper.approval', { ...APPROVED, decided_at: '2026-10-09T00:00:00Z' })],
+  ['approval_executed_is_signed', insert('onceper.approval', { ...APPROVED, state: 'executed' })],
+  [
+    'approval_executed_in_time',
+    insert('onceper.approval', { id: 'a-2', subject: 'run-2', executed_at: '2026-10-09T00:00:00Z' }),
+  ],
+  ['approval_stale_has_reason', insert('onceper.approval', { ...APPROVED, state: 'stale' })],
+  [
+    'approval_one_open',
+    typed(`insert into onceper.approval (id, kind, subject, job, ask, reason, plan, digest, requested_by, edited_by, expires_at)
+           select n, 'skip', 'settlement:2026-09', 'settlement', '{}', 'no trade', '{}', repeat('0', 64), 'os:ann', 'os:ann',
+                  clock_timestamp() + interval '1 day' from unnest(array['a-3', 'a-4']) n`),
+  ],
+  ['approval_never_deleted', typed('delete from onceper.approval')],
+  ['approval_final', typed(`update onceper.approval set state = 'requested' where state = 'executed'`)],
+  ['approval_frozen', typed(`update onceper.approval set requested_by = 'os:eve' where state = 'requested'`)],
+  ['approval_edit_voids', typed(`update onceper.approval set plan = '{"periods":[]}' where state = 'requested'`)],
+  [
+    'approval_goes_forward',
+    typed(`update onceper.approval set state = 'stale', stale_reason = 'x', decided_by = 'os:bob', decided_at = clock_timestamp()
+            where state = 'requested'`),
+  ],
+  ['waiver_pk', insert('onceper.waiver')],
+  ['waiver_of_approval', insert('onceper.waiver', { code: 'empty', approval: 'a-9' })],
+  ['waiver_append_only', typed('update onceper.waiver set fence = 1')],
+  ['waiver_needs_execution', insert('onceper.waiver', { code: 'empty', approval: 'a-open' })],
+  ['backfill_pk', insert('onceper.backfill')],
+  ['backfill_of_approval', insert('onceper.backfill', { id: 'a-9' })],
+  ['backfill_is_bounded', insert('onceper.backfill', { id: 'a-open', most_active: 0 })],
+  ['backfill_cancel_is_signed', insert('onceper.backfill', { id: 'a-open', cancelled_by: 'os:bob' })],
+  ['backfill_period_pk', insert('onceper.backfill_period', { ...OTHER_PART, ordinal: 1 })],
+  ['backfill_period_once', insert('onceper.backfill_period', { ...OTHER_PART, period: '2026-09' })],
+  ['backfill_period_one_run', insert('onceper.backfill_period', { ...OTHER_PART, start_id: 'a-1-2026-09' })],
+  [
+    'backfill_period_of_backfill',
+    insert('onceper.backfill_period', { ...OTHER_PART, backfill: 'a-9', start_id: 'a-9-1' }),
+  ],
+  ['backfill_period_act_known', insert('onceper.backfill_period', { ...OTHER_PART, act: 'pay' })],
+  ['backfill_period_state_known', insert('onceper.backfill_period', { ...OTHER_PART, state: 'paid' })],
+  ['backfill_period_left_is_not_run', insert('onceper.backfill_period', { ...OTHER_PART, state: 'left' })],
+  ['backfill_period_started_has_time', insert('onceper.backfill_period', { ...OTHER_PART, state: 'started' })],
+  [
+    'backfill_period_ended_has_outcome',
+    insert('onceper.backfill_period', { ...OTHER_PART, state: 'ended', started_at: '2026-10-01T00:00:00Z' }),
+  ],
   ['delivery_append_only', typed(`update onceper.delivery set outcome = 'accepted'`)],
   ['epoch_pk', typed('insert into onceper.epoch default values')],
   ['epoch_one_row', typed('insert into onceper.epoch (one) values (false)')],
@@ -158,7 +226,11 @@ let db: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   db = openDatabase({ url: database.url, name: 'by hand', max: 2 });
-  await transaction(db, {}, storeLegalRows);
+  await transaction(db, {}, async (tx) => {
+    await storeLegalRows(tx);
+    const open = insert('onceper.approval', { ...ASKED, id: 'a-open', subject: 'run-9' });
+    await tx.query(open.text, open.values);
+  });
 });
 afterAll(async () => {
   await db.close();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { periodClosedBy } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import type { Database } from '../../src/store/database.ts';
-import { runsOfKey, signRelease } from '../../src/store/runs.ts';
+import { runsOfKey } from '../../src/store/runs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   claim,
@@ -16,6 +16,7 @@ import {
   testPool,
 } from '../support/ledger.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
+import { waive } from '../support/waive.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -104,15 +105,14 @@ test.each([
   expect(await openRunOf(services, { startId, ...input })).toMatchObject({ decision: 'refused', code });
 });
 
-test('a run held by the job is admitted once a person has signed its release, and only then', async () => {
+test('a run held by the job is admitted once what holds it was waived, and only then', async () => {
   const held = { kind: 'held', code: 'empty', reason: 'nothing to settle' } as const;
   const services = servicesFor(db, [createTinyJob(1, { inspect: () => Promise.resolve(held) })]);
   const startId = randomUUID();
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'held', code: 'empty' });
   expect(await actionByKey(db, key)).toBeNull();
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'held' });
-  expect(await signRelease(db, { startId, actor: 'os:ann', reason: 'seen' })).toBe(true);
-  expect(await signRelease(db, { startId, actor: 'os:bob', reason: 'again' })).toBe(false);
+  await waive(db, startId);
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'admitted', owner: startId });
 });
 
@@ -131,7 +131,7 @@ test('an exhausted key holds every later run; a released one admits it again for
   });
   const startId = randomUUID();
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'held', code: 'exhausted' });
-  await signRelease(db, { startId, actor: 'os:ann', reason: 'disk was full' });
+  await waive(db, startId);
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'admitted', owner: startId });
   expect(await settle(services, startId)).toMatchObject({ kind: 'done' });
   expect((await actionByKey(db, key))?.fence).toBe(4n);
@@ -246,7 +246,7 @@ test('a run later than the rule allows is held by whatever door, and admitted un
   }
   const startId = randomUUID();
   await openRunOf(services, { job: 'punctual', startId, scheduledAt: '2021-02-01T02:00:00Z' });
-  await signRelease(db, { startId, actor: 'os:ann', reason: 'the bank asked for it' });
+  await waive(db, startId);
   expect(await openRunOf(services, { job: 'punctual', startId })).toMatchObject({
     decision: 'admitted',
     owner: startId,

@@ -4,11 +4,11 @@ import { periodClosedBy } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import { attemptsOfKey } from '../../src/store/attempts.ts';
 import type { Database } from '../../src/store/database.ts';
-import { signRelease } from '../../src/store/runs.ts';
 import { cancelAction, skipAction } from '../../src/store/stop.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { claim, close, mustClaim, openRunOf, performOne, servicesFor, testPool } from '../support/ledger.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
+import { waive } from '../support/waive.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -61,7 +61,7 @@ test('a cancelled key holds every later run until one is released, and that one 
   await cancel();
   const startId = randomUUID();
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'held', code: 'cancelled' });
-  await signRelease(db, { startId, actor: 'os:bob', reason: 'go on' });
+  await waive(db, startId);
   expect(await openRunOf(services, { startId, scheduledAt })).toMatchObject({ decision: 'admitted' });
   const grant = await mustClaim(services, { run: startId, execution: 'other' });
   expect(grant).toMatchObject({ fence: '2', slices: [1] });

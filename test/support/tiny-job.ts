@@ -1,4 +1,4 @@
-import type { Job } from '../../src/jobs/job.ts';
+import type { Estimate, Job } from '../../src/jobs/job.ts';
 import { parseRule } from '../../src/jobs/rule.ts';
 import { OnceperError } from '../../src/kernel/error.ts';
 import type { Tx } from '../../src/kernel/sql.ts';
@@ -10,6 +10,7 @@ export interface TinyHooks {
   needs?: Job['needs'];
   id?: string;
   inspect?: Job['inspect'];
+  estimate?: NonNullable<Job['estimate']>;
   seal?: (tx: Tx) => Promise<void>;
   perform?: (tx: Tx, slice: number) => Promise<void>;
   close?: (tx: Tx) => Promise<void>;
@@ -32,6 +33,7 @@ export function createTinyJob(subjects: number, hooks: TinyHooks = {}): Job {
     },
     preparePeriods: () => Promise.resolve(),
     inspect: hooks.inspect ?? (() => Promise.resolve({ kind: 'ready' })),
+    estimate: hooks.estimate ?? (() => Promise.resolve(estimateOf(subjects))),
     async seal(tx, context) {
       await hooks.seal?.(tx);
       await tx.query(`insert into tiny.seal (key, fence) values ($1, $2)`, [context.key, context.fence]);
@@ -65,6 +67,11 @@ export function createTinyJob(subjects: number, hooks: TinyHooks = {}): Job {
     },
     ledgerGaps: () => Promise.resolve({}),
   };
+}
+
+/** What the tiny job expects of every period: 1.00 a subject. */
+export function estimateOf(subjects: number): Estimate {
+  return { subjects, amounts: { GBP: { payout: String(100 * subjects) } } };
 }
 
 function effectsOf(key: string, subject: string) {

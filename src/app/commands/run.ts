@@ -1,10 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { Option } from 'commander';
+import { kindOfWaiting } from '../../ops/approval/held-run.ts';
 import { localClock } from '../../ops/both-clocks.ts';
-import { releaseRun } from '../../ops/release.ts';
 import { lastPoll, planRun, startTick, type When } from '../../ops/run.ts';
 import { isSettled, type RunReport, watchRun } from '../../ops/run-report.ts';
 import type { Database } from '../../store/database.ts';
+import { askFor } from '../approval-request.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type ExitCode, exitCodeOfRun } from '../exit-codes.ts';
 import { usage } from '../fault.ts';
@@ -22,10 +23,10 @@ interface RunOptions {
   readonly reason?: string;
 }
 
-/** `run JOB`: a run by hand; `run --release RUN`: lets a held or exhausted one go on. */
+/** `run JOB`: a run by hand; `run --release RUN`: asks for the approval that lets a held or stopped one go on. */
 export const addRun: AddCommand = (program, act) => {
   command(program, 'run [job]', {
-    summary: 'start a run of a job by hand, or release one that is held or exhausted',
+    summary: 'start a run of a job by hand, or ask that one which is held, exhausted or cancelled may go on',
     example: [
       'npx onceper run settlement --period 2026-09 --wait',
       'npx onceper run --release 0c3f… --reason "checked with the bank"',
@@ -40,23 +41,30 @@ export const addRun: AddCommand = (program, act) => {
         .argParser(duration('--within'))
         .default(DECIDED_WITHIN_MS, '15s'),
     )
-    .option('--release <run>', 'release the run with this id')
-    .option('--reason <reason>', 'why it is released')
+    .option('--release <run>', 'ask for the approval that lets the run with this id go on')
+    .option('--reason <reason>', 'why it may')
     .action(
       act(async (session, job: string | undefined, options: RunOptions) => {
         checkOptions(job, options);
+        const { release: run, reason = '' } = options;
+        if (run !== undefined) return askRelease(session, run, reason);
         if (job !== undefined) session.registry.get(job);
-        const report = await session.withDatabase((db) =>
-          options.release === undefined
-            ? startRun(session, db, job ?? '', options)
-            : release(session, db, options.release, options),
-        );
+        const report = await session.withDatabase((db) => startRun(session, db, job ?? '', options));
         return answer(session, report, options.wait === true);
       }),
     );
 };
 
-function checkOptions(job: string | undefined, { period, at, set, release: run, reason }: RunOptions): void {
+/** The request was opened when the run was held; asked for again after it was decided or expired, it is another one. */
+function askRelease(session: Session, run: string, reason: string): Promise<ExitCode> {
+  return askFor(session, async (db, parts) => ({
+    kind: await kindOfWaiting(db, parts, run),
+    ask: { run },
+    reason: reason.trim(),
+  }));
+}
+
+function checkOptions(job: string | undefined, { period, at, set, release: run, reason, wait }: RunOptions): void {
   const help = 'npx onceper run --help';
   if (run === undefined) {
     if (job === undefined) throw usage('a job is missing', 'JOB', help);
@@ -66,7 +74,8 @@ function checkOptions(job: string | undefined, { period, at, set, release: run, 
   }
   const other = [job, period, at].find((value) => value !== undefined) ?? (set === undefined ? undefined : '--set');
   if (other !== undefined) throw usage('a release keeps what its run was started with', other, help);
-  if (reason === undefined || reason.trim() === '') throw usage('a release is signed with a reason', '--reason', help);
+  if (wait === true) throw usage('a request is decided by somebody else: there is nothing to wait for', '--wait', help);
+  if (reason === undefined || reason.trim() === '') throw usage('a request is signed with a reason', '--reason', help);
 }
 
 async function startRun(session: Session, db: Database, job: string, options: RunOptions): Promise<RunReport> {
@@ -78,7 +87,7 @@ async function startRun(session: Session, db: Database, job: string, options: Ru
   return session.withTemporal(async (client) => {
     const by = { actor: (await session.actor()).id, taskQueue: config.taskQueue, door: 'run' } as const;
     const workflowId = await startTick(client, planned, by);
-    return follow(session, db, client, { ...planned, workflowId, after: null }, options);
+    return follow(session, db, client, { ...planned, workflowId }, options);
   });
 }
 
@@ -87,25 +96,10 @@ function whenOf({ period, at }: RunOptions): When {
   return at === undefined ? { kind: 'now' } : { kind: 'at', at };
 }
 
-async function release(session: Session, db: Database, run: string, options: RunOptions): Promise<RunReport> {
-  const { config } = session;
-  // Connected first: a release that was signed and not told to Temporal would look like one that goes on.
-  return session.withTemporal(async (client) => {
-    const { id: actor } = await session.actor();
-    const released = await releaseRun(db, { run, actor, reason: options.reason ?? '' });
-    const by = { actor, taskQueue: config.taskQueue, door: 'release' } as const;
-    const workflowId = await startTick(client, released, by);
-    const after = released.kind === 'held' ? released.decidedAt : null;
-    return follow(session, db, client, { ...released, workflowId, after }, options);
-  });
-}
-
 interface Followed {
   readonly id: string;
   readonly key: string;
   readonly workflowId: string;
-  /** A decision of this instant is the one before the release. */
-  readonly after: string | null;
 }
 
 /** Longer than a worker takes to start, so that one which is being restarted is not reported as absent. */
@@ -120,7 +114,7 @@ async function follow(
   run: Followed,
   options: RunOptions,
 ): Promise<RunReport> {
-  const isDecided = (report: RunReport) => report.decision !== null && report.decidedAt !== run.after;
+  const isDecided = (report: RunReport) => report.decision !== null;
   let isWarned = false;
   const decided = await watchRun(db, run, {
     enough: isDecided,
