@@ -1,5 +1,9 @@
+import { parseKey } from '../src/kernel/key.ts';
 import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
+import type { Tx } from '../src/kernel/sql.ts';
 import { actionByKey } from '../src/store/actions.ts';
+import { appendAudit } from '../src/store/audit.ts';
+import { workerActor } from '../src/store/audit-ledger.ts';
 import { transaction } from '../src/store/database.ts';
 import { advanceEpoch, freezeDelivery, lockIdentity, raiseEpoch } from '../src/store/epoch.ts';
 import type { ActivityServices } from './services.ts';
@@ -9,16 +13,16 @@ import type { ActivityServices } from './services.ts';
  * Returns what is to be remembered now. Executed twice it only counts twice.
  */
 export async function look(services: ActivityServices, remembered: Identity | null): Promise<Identity> {
-  const { db, log } = services;
+  const { db } = services;
   return transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
     // Under the row's lock: a copy that is put in place between the look and the count would be remembered as the original.
     const found = await lockIdentity(tx);
     const reason = remembered === null ? null : rewindReason(remembered, found);
-    if (reason !== null && remembered !== null) {
-      if (await freezeDelivery(tx, reason)) log({ event: 'delivery_frozen', reason });
-      await raiseEpoch(tx, remembered.epoch);
-    }
-    return advanceEpoch(tx);
+    const isFrozen = reason !== null && (await freezeDelivery(tx, reason));
+    if (reason !== null && remembered !== null) await raiseEpoch(tx, remembered.epoch);
+    const identity = await advanceEpoch(tx);
+    if (isFrozen) await reportFreeze(services, tx, { reason, key: null, run: null });
+    return identity;
   });
 }
 
@@ -36,13 +40,27 @@ export async function judgeRefusedStart(
   services: ActivityServices,
   start: RefusedStart,
 ): Promise<'rewound' | 'benign'> {
-  const { db, log } = services;
+  const { db } = services;
   // Temporal first: an owner that finishes in between is then seen as done here, not as a rewind.
   const status = await services.statusOfWorkflow(start.key);
   const action = await actionByKey(db, start.key);
   const untouched = action?.state === 'admitted' && action.fence === 0n && action.ownerRun === start.run;
   if (!untouched || status !== 'COMPLETED') return 'benign';
   const reason = `Temporal has completed ${start.key}, which this database has only just admitted`;
-  if (await freezeDelivery(db, reason)) log({ event: 'delivery_frozen', reason });
+  await transaction(db, { lockTimeout: 10_000, label: 'freeze' }, async (tx) => {
+    if (await freezeDelivery(tx, reason)) await reportFreeze(services, tx, { reason, ...start });
+  });
   return 'rewound';
+}
+
+/** Audits a freeze, last in its transaction, and tells whoever watches the log. */
+async function reportFreeze(
+  { log, release }: ActivityServices,
+  tx: Tx,
+  freeze: { readonly reason: string; readonly key: string | null; readonly run: string | null },
+): Promise<void> {
+  const { reason, key, run } = freeze;
+  const job = key === null ? null : parseKey(key).job;
+  await appendAudit(tx, { actor: workerActor(release), verb: 'freeze', job, key, run, detail: { reason } });
+  log({ event: 'delivery_frozen', reason });
 }

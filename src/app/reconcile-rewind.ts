@@ -3,11 +3,14 @@ import { runCommand } from '../ops/commands.ts';
 import { type Reconciled, reconcileRewind } from '../ops/rewind.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { openGateway } from './gateway.ts';
+import { requireRole } from './permissions.ts';
 import type { Session } from './session.ts';
 
 /** `doctor --reconcile-rewind`: compares a frozen ledger with the counterparty and lets delivery go on when nothing is lost. */
 export async function reconcile(session: Session, since: string): Promise<ExitCode> {
   const { config, registry } = session;
+  await requireRole(session, 'operator', 'doctor --reconcile-rewind');
+  const { id: actor } = await session.actor();
   const { gateway } = openGateway(config);
   try {
     const reconciled = await session.withDatabase((db) =>
@@ -27,7 +30,7 @@ export async function reconcile(session: Session, since: string): Promise<ExitCo
             throw error;
           }
         };
-        return reconcileRewind({ db, registry, gateway, startOwner }, since);
+        return reconcileRewind({ db, registry, gateway, startOwner, actor }, since);
       }),
     );
     session.answer(reconciled, render(reconciled));

@@ -4,6 +4,7 @@ import { parseEffectNumber } from '../kernel/effect-number.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
+import { appendAct } from '../store/audit-ledger.ts';
 import { type Database, transaction } from '../store/database.ts';
 import {
   actsOn,
@@ -142,6 +143,8 @@ async function act(db: Database, ask: Ask, verb: EffectAct['verb'], change: Chan
     // After the effect, like everybody who locks both.
     const delivering = verb === 'retry' && (await markDelivering(tx, effect.key));
     if (delivering) await notifyDelivering(tx, effect.key);
+    const detail = { from: effect.state, to, fence: fence.toString() };
+    await appendAct(tx, ask, { verb, job: effect.job, key: effect.key, subject: number, detail });
     return { number, from: effect.state, to, fence, actor, delivering };
   });
 }

@@ -1,11 +1,13 @@
 import type { Gateway } from '../gateway/port.ts';
 import type { Registry } from '../jobs/registry.ts';
+import type { AuditValue, AuditVerb } from '../kernel/audit.ts';
 import { parseEffectNumber } from '../kernel/effect-number.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { parseKey } from '../kernel/key.ts';
-import type { Instant } from '../kernel/sql.ts';
+import type { Instant, Tx } from '../kernel/sql.ts';
 import { actionsOfJob } from '../store/actions.ts';
-import { clockOf, type Database } from '../store/database.ts';
+import { appendAudit } from '../store/audit.ts';
+import { clockOf, type Database, transaction } from '../store/database.ts';
 import { markKnownOutside, numbersMissing, readFreeze, thawDelivery } from '../store/epoch.ts';
 
 /** A key that must be derived again: the counterparty knows effects of it that this database lost. */
@@ -34,7 +36,7 @@ const PAGE = 1_000;
  * Compares a frozen ledger with what the counterparty has executed since `since`. Numbers that this database believes unsent
  * become unknown, so that each is looked up before anything leaves; owners of unfinished keys are started again by
  * `startOwner`, also where Temporal has completed them. Only when no known number is missing here does delivery go on.
- * Nothing is sent by this. Throws OnceperError of the gateway's or the database's faults; asking again is always safe.
+ * Nothing is sent by this, and each step is audited. Throws OnceperError of the gateway's or the database's faults; asking again is always safe.
  */
 export async function reconcileRewind(
   parts: {
@@ -42,6 +44,8 @@ export async function reconcileRewind(
     readonly registry: Registry;
     readonly gateway: Gateway;
     readonly startOwner: (key: string, run: string) => Promise<boolean>;
+    /** The id of whoever asks. */
+    readonly actor: string;
   },
   since: Instant,
 ): Promise<Reconciled> {
@@ -52,15 +56,40 @@ export async function reconcileRewind(
   let lookedUpFirst = 0;
   for await (const numbers of knownNumbers(parts, since)) {
     known += numbers.length;
-    lookedUpFirst += await markKnownOutside(db, numbers);
+    lookedUpFirst += await markKnown(db, parts.actor, numbers);
     for (const number of await numbersMissing(db, numbers)) addLost(lost, number);
   }
   if (lost.size === 0) {
-    await thawDelivery(db);
+    await transaction(db, RECONCILE, async (tx) => {
+      if (await thawDelivery(tx)) await appendStep(tx, parts.actor, 'thaw', { known, lookedUpFirst });
+    });
     return { kind: 'thawed', known, lookedUpFirst };
   }
   const redriven = await startUnfinished(parts);
+  await transaction(db, RECONCILE, (tx) =>
+    appendStep(tx, parts.actor, 'reconcile-rewind', { known, lost: [...lost.keys()].sort(), redriven }),
+  );
   return { kind: 'still_frozen', known, lost: [...lost.values()].sort((a, b) => (a.key < b.key ? -1 : 1)), redriven };
+}
+
+const RECONCILE = { lockTimeout: 10_000, label: 'reconcile' };
+
+/** Marks a page's numbers and audits how many of them this database believed unsent. */
+function markKnown(db: Database, actor: string, numbers: readonly string[]): Promise<number> {
+  return transaction(db, RECONCILE, async (tx) => {
+    const marked = await markKnownOutside(tx, numbers);
+    if (marked > 0) await appendStep(tx, actor, 'reconcile-rewind', { lookedUpFirst: marked });
+    return marked;
+  });
+}
+
+async function appendStep(
+  tx: Tx,
+  actor: string,
+  verb: AuditVerb,
+  detail: Readonly<Record<string, AuditValue>>,
+): Promise<void> {
+  await appendAudit(tx, { actor, verb, job: null, key: null, run: null, detail });
 }
 
 /** The counterparty's transfers that carry numbers of ours, a page at a time: memory stays flat. */

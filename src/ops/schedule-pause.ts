@@ -1,11 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { OnceperError } from '../kernel/error.ts';
-import type { Database } from '../store/database.ts';
+import { appendAct } from '../store/audit-ledger.ts';
+import { type Database, transaction } from '../store/database.ts';
 import { withScheduleLock } from '../store/schedule-lock.ts';
 
 /**
  * Pauses or resumes a job's schedule with a note that says who and why; the note stays over every later apply. Time spent
- * paused is never caught up by Temporal: `onceper periods` shows what it left out. Throws OnceperError `no_schedule`.
+ * paused is never caught up by Temporal: `onceper periods` shows what it left out. Audited before Temporal is told: a record of an
+ * act that Temporal refused harms nobody, an act without a record would. Throws OnceperError `no_schedule`.
  */
 export async function pauseSchedule(
   db: Database,
@@ -17,6 +19,8 @@ export async function pauseSchedule(
   return withScheduleLock(db, job, async () => {
     const handle = client.schedule.getHandle(job);
     try {
+      await handle.describe();
+      await transaction(db, { lockTimeout: 10_000 }, (tx) => appendAct(tx, ask, { verb: to, job }));
       await (to === 'pause' ? handle.pause(note) : handle.unpause(note));
     } catch (error) {
       if (!(error instanceof Error) || error.name !== 'ScheduleNotFoundError') throw error;

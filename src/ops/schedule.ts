@@ -2,7 +2,7 @@ import type { Client, ScheduleDescription } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
 import { normaliseInstant } from '../kernel/instant.ts';
 import type { Instant } from '../kernel/sql.ts';
-import type { Database } from '../store/database.ts';
+import { type Database, transaction } from '../store/database.ts';
 import { storeOneOff } from '../store/rules.ts';
 import { withScheduleLock } from '../store/schedule-lock.ts';
 import { activeRuleOf } from './rule.ts';
@@ -54,7 +54,10 @@ export async function applyJobSchedule(
   const { rule } = await activeRuleOf(db, ask.registry, job);
   const plan = { job, rule, taskQueue, ...(oneOff === undefined ? {} : { oneOff: normaliseInstant(oneOff.at) }) };
   scheduleOptions(plan);
-  if (oneOff !== undefined) await storeOneOff(db, { ...oneOff, job, at: normaliseInstant(oneOff.at) });
+  if (oneOff !== undefined) {
+    const stored = { ...oneOff, job, at: normaliseInstant(oneOff.at) };
+    await transaction(db, { lockTimeout: 10_000 }, (tx) => storeOneOff(tx, stored));
+  }
   return withScheduleLock(db, job, () => applySchedule(client, plan));
 }
 

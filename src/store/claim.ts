@@ -4,6 +4,7 @@ import type { LeaseTimes } from '../kernel/lease.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { attemptOfPass, beginAttempt, endAttempt, endedSince, endLeftOpen } from './attempts.ts';
+import { appendGrant } from './audit-ledger.ts';
 import { backendOf, boundedWait } from './blockers.ts';
 import { type Database, transaction } from './database.ts';
 import { type PlannedSlice, storePlan, unfinishedSlices } from './slices.ts';
@@ -94,7 +95,9 @@ async function grant(tx: Tx, request: ClaimRequest, hooks: ClaimHooks): Promise<
   if (first) await storePlan(tx, request.key, await hooks.plan(tx, fence));
   await writeGrant(tx, request, fence, first);
   const attempt = await beginAttempt(tx, { ...request, fence });
-  return { kind: 'granted', fence, attempt, slices: await unfinishedSlices(tx, request.key) };
+  const slices = await unfinishedSlices(tx, request.key);
+  await appendGrant(tx, request, { fence, attempt, ...(first ? { sealed: { slices: slices.length } } : {}) });
+  return { kind: 'granted', fence, attempt, slices };
 }
 
 /** Locks the action for a grant; where another has it, GrantLost rolls the seal back. */
@@ -219,10 +222,11 @@ async function recordRefusedSeal(db: Database, request: ClaimRequest, refused: O
     const fence = (await lockForGrant(tx, request)).fence + 1n;
     await endLeftOpen(tx, request.key, request.execution);
     await writeGrant(tx, request, fence, false);
-    await beginAttempt(tx, { ...request, fence });
+    const attempt = await beginAttempt(tx, { ...request, fence });
     const end = { key: request.key, fence, code: refused.code, detail: refused.message, slicesBegun: 0 };
     const next = await endGrant(tx, { ...end, outcome: 'failed', budget: request.budget });
     if (next === null) throw new GrantLost();
+    await appendGrant(tx, request, { fence, attempt, refused: refused.code });
     return { kind: 'failed', code: refused.code, next };
   });
 }

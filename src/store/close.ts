@@ -1,6 +1,7 @@
 import type { Tx } from '../kernel/sql.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
+import { appendClose } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
 import { fencedSettings, type Grant } from './slices.ts';
 import { notifyDelivering } from './wake.ts';
@@ -44,6 +45,7 @@ export async function closeAction(
       if (!(await finishAction(tx, grant, result))) throw new CloseLost();
       await notifyDelivering(tx, grant.key);
       await endAttempt(tx, { ...grant, outcome: 'done', code: null, detail: null, slicesBegun: 0 });
+      await appendClose(tx, { ...grant, run: before.ownerRun, release: before.release }, result);
       return { kind: 'done', result };
     });
   } catch (error) {

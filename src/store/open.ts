@@ -18,6 +18,7 @@ import {
   readmitAction,
   winAction,
 } from './actions.ts';
+import { appendDecision, isAudited } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
 import { requestForHeld } from './held-approval.ts';
 import type { Expect } from './held-plan.ts';
@@ -66,7 +67,7 @@ export async function openRun(db: Database, request: OpenRequest, hooks: OpenHoo
   const existing = await actionByKey(db, request.run.key);
   if (existing !== null) {
     const verdict = decideExisting(existing, request.run.overrides, waivers);
-    if (!NEEDS_LOCK.has(verdict.decision)) return answer(db, await recordRun(db, request.run, verdict, 1));
+    if (!NEEDS_LOCK.has(verdict.decision)) return answer(db, await recordAlone(db, request.run, verdict));
   }
   await hooks.prepare();
   const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, waivers, stored));
@@ -85,7 +86,17 @@ async function waiversFor(tx: Tx, run: RunRequest, stored: StoredRun | null): Pr
 export async function refuseRun(db: Database, run: RunRequest, code: string, reason: string): Promise<StoredRun> {
   const stored = await runByStartId(db, run.startId);
   if (stored !== null && !isUndecided(stored)) return stored;
-  return recordRun(db, run, { decision: 'refused', code, reason }, 1);
+  return recordAlone(db, run, { decision: 'refused', code, reason });
+}
+
+/** Stores a decision that takes no lock; one that is audited is stored in a transaction with its entry. */
+async function recordAlone(db: Database, run: RunRequest, verdict: Verdict): Promise<StoredRun> {
+  if (!isAudited(verdict.decision)) return recordRun(db, run, verdict, 1);
+  return transaction(db, { lockTimeout: 15_000 }, async (tx) => {
+    const stored = await recordRun(tx, run, verdict, 1);
+    await appendDecision(tx, stored);
+    return stored;
+  });
 }
 
 async function admit(
@@ -127,6 +138,7 @@ async function turnAway(
 ): Promise<StoredRun> {
   const run = await recordRun(tx, request, verdict, asked);
   if (run.decision === 'held') await requestForHeld(tx, run, hooks.expect ?? unknown);
+  await appendDecision(tx, run);
   return run;
 }
 

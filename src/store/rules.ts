@@ -1,5 +1,7 @@
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { appendAudit } from './audit.ts';
+import { digestOf } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
 
 /** A stored version of a job's parameters; `body` is the rule file's JSON as it was loaded. */
@@ -32,6 +34,8 @@ export async function loadFirstRule(
     }
     await insertRule(tx, { ...rule, version: 1 });
     await insertJob(tx, rule.job, 1);
+    const detail = { version: 1, body: digestOf(rule.body) };
+    await appendAudit(tx, { actor: rule.loadedBy, verb: 'load-rule', job: rule.job, key: null, run: null, detail });
     return { kind: 'loaded', version: 1 };
   });
 }
@@ -80,15 +84,18 @@ export async function lockJob(tx: Tx, job: string): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('onceper job ' || $1::text, 0))`, [job]);
 }
 
-/** Stores a one-off instant of a job's schedule; asked twice it is stored once. */
+/** Stores a one-off instant of a job's schedule, audited last in the caller's transaction; asked twice it is stored once. */
 export async function storeOneOff(
   tx: Tx,
   oneOff: { job: string; at: string; reason: string; actor: string },
 ): Promise<void> {
-  await tx.query(
+  const { job, at, reason, actor } = oneOff;
+  const { rowCount } = await tx.query(
     `insert into onceper.one_off (job, at, reason, actor) values ($1, $2, $3, $4) on conflict do nothing`,
-    [oneOff.job, oneOff.at, oneOff.reason, oneOff.actor],
+    [job, at, reason, actor],
   );
+  if (rowCount === 0) return;
+  await appendAudit(tx, { actor, verb: 'one-off', job, key: null, run: null, detail: { at, reason } });
 }
 
 /** True when the instant was stored as a one-off of the job's schedule. */

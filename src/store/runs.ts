@@ -34,6 +34,8 @@ export interface StoredRun {
   readonly decidedAt: Instant;
   readonly releasedBy: string | null;
   readonly releaseReason: string | null;
+  /** True where this very statement stored the decision, and it was not what the run had been told before. */
+  readonly isNews: boolean;
 }
 
 const COLUMNS = `start_id as "startId", job_id as job, scheduled_at as "scheduledAt", repeat_of as "repeatOf", trigger, actor,
@@ -42,14 +44,17 @@ const COLUMNS = `start_id as "startId", job_id as job, scheduled_at as "schedule
 
 /** The run of a start id, or null. */
 export async function runByStartId(tx: Tx, startId: string): Promise<StoredRun | null> {
-  const { rows } = await tx.query<StoredRun>(`select ${COLUMNS} from onceper.run where start_id = $1`, [startId]);
+  const { rows } = await tx.query<StoredRun>(
+    `select ${COLUMNS}, false as "isNews" from onceper.run where start_id = $1`,
+    [startId],
+  );
   return rows[0] ?? null;
 }
 
 /** The runs of a key, oldest first. */
 export async function runsOfKey(tx: Tx, key: string): Promise<StoredRun[]> {
   const { rows } = await tx.query<StoredRun>(
-    `select ${COLUMNS} from onceper.run where key = $1 order by opened_at, start_id`,
+    `select ${COLUMNS}, false as "isNews" from onceper.run where key = $1 order by opened_at, start_id`,
     [key],
   );
   return rows;
@@ -92,7 +97,7 @@ async function insertRun(tx: Tx, run: RunRequest, verdict: Verdict, asked: numbe
     `insert into onceper.run (start_id, job_id, scheduled_at, trigger, actor, period, key, overrides, decision, code, reason, asked)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      on conflict do nothing
-     returning ${COLUMNS}`,
+     returning ${COLUMNS}, true as "isNews"`,
     [...identity(run), verdict.decision, verdict.code, verdict.reason, asked],
   );
   return rows[0] ?? null;
@@ -105,7 +110,7 @@ async function insertRepeat(tx: Tx, run: RunRequest, verdict: Verdict, asked: nu
        from onceper.run first
       where first.job_id = $2 and first.scheduled_at = $3 and first.repeat_of is null
      on conflict (start_id) do nothing
-     returning ${COLUMNS}`,
+     returning ${COLUMNS}, true as "isNews"`,
     [...identity(run), verdict.decision, verdict.code, verdict.reason, asked],
   );
   return rows[0] ?? mustHaveRun(tx, run.startId);
@@ -114,8 +119,9 @@ async function insertRepeat(tx: Tx, run: RunRequest, verdict: Verdict, asked: nu
 async function redecideRun(tx: Tx, startId: string, verdict: Verdict, asked: number): Promise<StoredRun | null> {
   const { rows } = await tx.query<StoredRun>(
     `update onceper.run set decision = $2, code = $3, reason = $4, asked = $5, decided_at = clock_timestamp()
+       from (select decision as was, code as was_code from onceper.run where start_id = $1 for update) before
       where start_id = $1 and decision in ('deferred', 'held')
-     returning ${COLUMNS}`,
+     returning ${COLUMNS}, was <> $2 or ($2 = 'held' and was_code is distinct from $3) as "isNews"`,
     [startId, verdict.decision, verdict.code, verdict.reason, asked],
   );
   return rows[0] ?? null;

@@ -2,6 +2,7 @@ import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { ActionState } from '../kernel/transitions.ts';
 import { actionByKey } from './actions.ts';
+import { appendAct } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
 import { lockJob } from './rules.ts';
 
@@ -13,11 +14,14 @@ export type Stopped =
   | { readonly kind: 'busy' };
 
 /**
- * Cancels a key: its holder's lease is revoked by a plain update that waits for no slice, and commits; then the row is taken
+ * Cancels a key, audited with who and why: its holder's lease is revoked by a plain update that waits for no slice, and commits; then the row is taken
  * `for update`, which waits for the slices in flight, and becomes `cancelled`. Finished slices stay, nothing is sent, and only
  * a release admits the key again. `lockTimeout` in ms; throws OnceperError `lock_timeout`: cancel again.
  */
-export async function cancelAction(db: Database, cancel: { key: string; lockTimeout: number }): Promise<Stopped> {
+export async function cancelAction(
+  db: Database,
+  cancel: { key: string; actor: string; reason: string; lockTimeout: number },
+): Promise<Stopped> {
   const before = await actionByKey(db, cancel.key);
   if (before === null) return { kind: 'not_stoppable', state: 'none' };
   await revokeLease(db, cancel.key);
@@ -25,7 +29,9 @@ export async function cancelAction(db: Database, cancel: { key: string; lockTime
     const stopped = await markCancelled(tx, cancel.key);
     if (!stopped) return refusedStop(tx, cancel.key);
     await endCancelledAttempt(tx, cancel.key);
-    return { kind: 'stopped', from: before.state };
+    const { job, key, state: from } = before;
+    await appendAct(tx, cancel, { verb: 'cancel', job, key, detail: { from } });
+    return { kind: 'stopped', from };
   });
 }
 
@@ -53,16 +59,21 @@ export async function skipAction(db: Database, skip: Skip, hook: (tx: Tx) => Pro
     if (finished > 0) return { kind: 'slices_finished', finished };
     if (before === null) {
       await hook(tx);
-      if (await insertSkipped(tx, skip)) return { kind: 'stopped', from: 'none' };
-      throw raced(skip.key);
+      if (!(await insertSkipped(tx, skip))) throw raced(skip.key);
+      return skipped(tx, skip, 'none');
     }
     if (before.state === 'running' || !SKIPPABLE.has(before.state)) {
       return { kind: 'not_stoppable', state: before.state };
     }
     await hook(tx);
-    if (await markSkipped(tx, skip, before.fence)) return { kind: 'stopped', from: before.state };
-    throw raced(skip.key);
+    if (!(await markSkipped(tx, skip, before.fence))) throw raced(skip.key);
+    return skipped(tx, skip, before.state);
   });
+}
+
+async function skipped(tx: Tx, skip: Skip, from: ActionState | 'none'): Promise<Stopped> {
+  await appendAct(tx, skip, { verb: 'skip', job: skip.job, key: skip.key, detail: { from } });
+  return { kind: 'stopped', from };
 }
 
 /** A claim came in between: the roll-back undoes what the job's hook moved. */

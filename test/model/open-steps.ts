@@ -31,7 +31,8 @@ export function* openSteps(model: Model, command: OpenCommand): Steps {
   const { action } = keyAt(model, asked.period);
   const verdict = action === null ? null : onExisting(action, asked.overrides, waivers);
   if (verdict !== null && !['admitted', 'held'].includes(verdict[0])) {
-    yield 'step';
+    // A duplicate writes its run row alone; every other decision is stored in a transaction with its audit entry.
+    yield verdict[0] === 'duplicate' ? 'step' : 'gate';
     const run = record(model, asked, verdict);
     yield 'step';
     return answer(model, run);

@@ -64,7 +64,14 @@ async function ask(ledger: RealLedger, command: Command): Promise<Answer> {
     case 'end':
       return askEnd(ledger, command);
     case 'cancel':
-      return stopAnswer(await cancelAction(db, { key: keyName(job, command.period), lockTimeout: 30_000 }));
+      return stopAnswer(
+        await cancelAction(db, {
+          key: keyName(job, command.period),
+          actor: 'model',
+          reason: 'no trade',
+          lockTimeout: 30_000,
+        }),
+      );
     case 'skip':
       return stopAnswer(await skip(ledger, command.period));
     case 'expire':

@@ -45,7 +45,7 @@ test('each period shows what became of it, whatever it is', async () => {
   await story.claim((await story.open('2026-06')).run);
   await story.endLease('tiny:2026-06', 60_000);
   await story.open('2026-07');
-  await cancelAction(story.db, { key: 'tiny:2026-07', lockTimeout: 5_000 });
+  await cancelAction(story.db, { key: 'tiny:2026-07', actor: 'os:ann', reason: 'wrong rule', lockTimeout: 5_000 });
   await story.open('2026-08');
   const states = (await listed({ to: '2026-08' })).map(({ period, state }) => `${period} ${state}`);
   expect(states).toEqual([

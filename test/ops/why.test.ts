@@ -134,7 +134,7 @@ test('why, of a key with many duplicates, tells the first and the owner, and cou
 
 test('why, of a cancelled key, shows the command that admits it again', async () => {
   const { run } = await story.open('2026-06');
-  await cancelAction(story.db, { key: 'tiny:2026-06', lockTimeout: 5_000 });
+  await cancelAction(story.db, { key: 'tiny:2026-06', actor: 'os:ann', reason: 'wrong rule', lockTimeout: 5_000 });
   const { headline, next } = await explainKey(story.db, 'tiny:2026-06');
   expect(headline).toBe('tiny:2026-06 is cancelled. Nothing goes on by itself.');
   expect(next[0]?.command).toBe(`npx onceper run --release ${run} --reason "..."`);

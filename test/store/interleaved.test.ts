@@ -144,6 +144,8 @@ test('a cancel that a claim overtakes between its two transactions says so and s
   const run = await admitted();
   await mustClaim(services(), { run, pass: 1 });
   mishaps.beforeTransaction = async () => void (await mustClaim(services(), { run, pass: 2 }));
-  expect(await cancelAction(services().db, { key: keys.key, lockTimeout: 5_000 })).toEqual({ kind: 'busy' });
+  expect(
+    await cancelAction(services().db, { key: keys.key, actor: 'os:ann', reason: 'wrong rule', lockTimeout: 5_000 }),
+  ).toEqual({ kind: 'busy' });
   expect(await actionByKey(keys.db, keys.key)).toMatchObject({ state: 'running', fence: 2n });
 });

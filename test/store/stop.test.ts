@@ -34,7 +34,7 @@ beforeEach(() => {
   key = `tiny:${period}`;
 });
 
-const cancel = () => cancelAction(db, { key, lockTimeout: 5_000 });
+const cancel = () => cancelAction(db, { key, actor: 'os:ann', reason: 'wrong rule', lockTimeout: 5_000 });
 const skip = (hook = () => Promise.resolve()) =>
   skipAction(
     db,
