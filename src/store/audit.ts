@@ -2,7 +2,7 @@ import canonicalize from 'canonicalize';
 import { normaliseActorId } from '../kernel/actor.ts';
 import type { AuditEntry, AuditHead } from '../kernel/audit.ts';
 import { OnceperError } from '../kernel/error.ts';
-import type { Tx } from '../kernel/sql.ts';
+import type { Instant, Tx } from '../kernel/sql.ts';
 
 /**
  * Appends an entry in the transaction of what it records, as that transaction's LAST statement: it takes the head's row, which
@@ -26,16 +26,19 @@ export async function appendAudit(tx: Tx, entry: AuditEntry): Promise<AuditHead>
       canonicalize(entry.detail) ?? '{}',
     ],
   );
-  return mustHave(rows[0]);
+  return mustHaveHead(rows[0]);
 }
 
-/** The head as it stands; `seq` 0 before the first entry. */
-export async function auditHead(tx: Tx): Promise<AuditHead> {
-  const { rows } = await tx.query<AuditHead>('select seq, hash from onceper.audit_head');
-  return mustHave(rows[0]);
+/** The head as it stands, at an instant of the database's clock; `seq` 0 before the first entry. */
+export async function auditHead(tx: Tx): Promise<AuditHead & { readonly at: Instant }> {
+  const { rows } = await tx.query<AuditHead & { at: Instant }>(
+    'select seq, hash, clock_timestamp() as at from onceper.audit_head',
+  );
+  return mustHaveHead(rows[0]);
 }
 
-function mustHave(head: AuditHead | undefined): AuditHead {
+/** A query's row of the head; throws OnceperError `audit_head_missing`. */
+export function mustHaveHead<Head>(head: Head | undefined): Head {
   if (head !== undefined) return head;
   throw new OnceperError({
     code: 'audit_head_missing',

@@ -54,7 +54,7 @@ test('fifty parallel appends to an empty audit make one line', async () => {
   expect(found.map(({ seq }) => seq)).toEqual(Array.from({ length: 50 }, (_, at) => BigInt(at + 1)));
   expect(found.map(({ previous }) => previous)).toEqual([GENESIS, ...found.slice(0, -1).map(({ hash }) => hash)]);
   expect(new Set(found.map(({ actor }) => actor)).size).toBe(50);
-  expect(await auditHead(db)).toEqual({ seq: 50n, hash: found.at(-1)?.hash });
+  expect(await auditHead(db)).toMatchObject({ seq: 50n, hash: found.at(-1)?.hash });
 });
 
 test('the hash is that of the entry’s canonical JSON, whatever its texts hold', async () => {
@@ -82,7 +82,7 @@ test('an entry is gone with the transaction that it records, and leaves no gap',
     throw stop;
   });
   await expect(tried).rejects.toBe(stop);
-  expect(await auditHead(db)).toEqual(before);
+  expect(await auditHead(db)).toMatchObject({ seq: before.seq, hash: before.hash });
   expect((await transaction(db, {}, (tx) => appendAudit(tx, entry()))).seq).toBe(before.seq + 1n);
 });
 
@@ -94,7 +94,7 @@ test('number, instant and hashes are the database’s own, whatever an insert sa
   const found = (await rows()).at(-1);
   expect(found).toMatchObject({ seq: before.seq + 1n, actor: 'os:eve', previous: before.hash });
   expect(found?.at.startsWith('2020')).toBe(false);
-  expect(await auditHead(db)).toEqual({ seq: found?.seq, hash: found?.hash });
+  expect(await auditHead(db)).toMatchObject({ seq: found?.seq, hash: found?.hash });
 });
 
 test('an actor is written in one spelling', async () => {

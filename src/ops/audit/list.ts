@@ -1,0 +1,31 @@
+import type { Tx } from '../../kernel/sql.ts';
+import { type AuditFilter, filteredEntries, type StoredEntry } from '../../store/audit-read.ts';
+
+/** An entry as it is shown; `next` of the list goes on before this number. */
+export interface ShownEntry extends Omit<StoredEntry, 'detail' | 'previous'> {
+  readonly detail: unknown;
+}
+
+export interface AuditList {
+  readonly entries: readonly ShownEntry[];
+  readonly next: bigint | null;
+}
+
+/** The audit's entries that pass a filter, newest first, a page at a time. */
+export async function listAudit(
+  tx: Tx,
+  ask: AuditFilter & { readonly before: bigint | null; readonly limit: number },
+): Promise<AuditList> {
+  const found = await filteredEntries(tx, ask, { before: ask.before, limit: ask.limit + 1 });
+  const entries = found.slice(0, ask.limit).map(shown);
+  return { entries, next: found.length > ask.limit ? (entries.at(-1)?.seq ?? null) : null };
+}
+
+/** A detail that a hand has made no JSON is shown as it stands: listing must not fail where verifying finds. */
+function shown({ previous: _, detail, ...entry }: StoredEntry): ShownEntry {
+  try {
+    return { ...entry, detail: JSON.parse(detail) as unknown };
+  } catch {
+    return { ...entry, detail };
+  }
+}
