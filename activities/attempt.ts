@@ -1,6 +1,7 @@
 import type { AfterAttempt } from '../src/kernel/budget.ts';
 import { leaseTimes } from '../src/kernel/lease.ts';
 import type { Instant } from '../src/kernel/sql.ts';
+import { auditHead } from '../src/store/audit.ts';
 import { claimAttempt, endAttemptOf, type GrantEnd } from '../src/store/claim.ts';
 import { closeAction, renewLease } from '../src/store/close.ts';
 import { runByStartId } from '../src/store/runs.ts';
@@ -102,6 +103,7 @@ export async function close(services: ActivityServices, input: GrantInput): Prom
   const about = { job: job.id, key: input.key, fence: input.fence };
   if (closed.kind === 'done') {
     log({ event: 'action_done', ...about, ms: Math.round(performance.now() - began) });
+    services.anchor(await auditHead(db));
     // A database that is rewound across this close must be recognised by it.
     await services.askForLook();
   }

@@ -1,20 +1,26 @@
+import type { Anchor } from '../src/kernel/audit.ts';
 import { parseKey } from '../src/kernel/key.ts';
 import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
 import type { Tx } from '../src/kernel/sql.ts';
 import { actionByKey } from '../src/store/actions.ts';
-import { appendAudit } from '../src/store/audit.ts';
+import { appendAudit, auditHead } from '../src/store/audit.ts';
 import { workerActor } from '../src/store/audit-ledger.ts';
 import { transaction } from '../src/store/database.ts';
 import { advanceEpoch, freezeDelivery, lockIdentity, raiseEpoch } from '../src/store/epoch.ts';
 import type { ActivityServices } from './services.ts';
 
+/** What is remembered outside after a look. A worker of an earlier release gives no anchor. */
+export interface Looked extends Identity {
+  readonly audit?: Anchor;
+}
+
 /**
  * Compares the database with what was remembered outside it, freezes delivery where it was rewound, and counts one more look.
- * Returns what is to be remembered now. Executed twice it only counts twice.
+ * Returns what is to be remembered now, with an anchor of the audit. Executed twice it only counts twice.
  */
-export async function look(services: ActivityServices, remembered: Identity | null): Promise<Identity> {
+export async function look(services: ActivityServices, remembered: Identity | null): Promise<Looked> {
   const { db } = services;
-  return transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
+  const { identity, head } = await transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
     // Under the row's lock: a copy that is put in place between the look and the count would be remembered as the original.
     const found = await lockIdentity(tx);
     const reason = remembered === null ? null : rewindReason(remembered, found);
@@ -22,8 +28,9 @@ export async function look(services: ActivityServices, remembered: Identity | nu
     if (reason !== null && remembered !== null) await raiseEpoch(tx, remembered.epoch);
     const identity = await advanceEpoch(tx);
     if (isFrozen) await reportFreeze(services, tx, { reason, key: null, run: null });
-    return identity;
+    return { identity, head: await auditHead(tx) };
   });
+  return { ...identity, audit: services.anchor(head) };
 }
 
 /** An admitted run whose period workflow Temporal refused to start, because one with that ID exists. */

@@ -4,7 +4,7 @@ import { codeOf } from '../src/kernel/error.ts';
 import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
 import { type DeliveryOutput, deliveryState } from './delivery.ts';
-import { judgeRefusedStart, look } from './epoch.ts';
+import { judgeRefusedStart, type Looked, look } from './epoch.ts';
 import { type ExpectedOutput, expected } from './expected.ts';
 import * as opening from './open.ts';
 import { type PerformInput, type PerformOutput, perform } from './perform.ts';
@@ -19,7 +19,7 @@ export interface Activities {
   close(input: attempt.GrantInput): Promise<attempt.CloseOutput>;
   endAttempt(input: attempt.EndInput): Promise<attempt.EndOutput>;
   expected(): Promise<ExpectedOutput>;
-  look(remembered: Identity | null): Promise<Identity>;
+  look(remembered: Identity | null): Promise<Looked>;
   deliveryState(key: string): Promise<DeliveryOutput>;
   judgeRefusedStart(start: { readonly key: string; readonly run: string }): Promise<'rewound' | 'benign'>;
 }

@@ -1,4 +1,6 @@
 import type { Registry } from '../src/jobs/registry.ts';
+import type { Anchor, AuditHead } from '../src/kernel/audit.ts';
+import type { Instant } from '../src/kernel/sql.ts';
 import type { Log } from '../src/observability/log.ts';
 import type { Database } from '../src/store/database.ts';
 
@@ -15,6 +17,8 @@ export interface ActivityServices {
   readonly statusOfWorkflow: (workflowId: string) => Promise<string | null>;
   /** Asks the epoch workflow to look at the database soon; what fails is only told, since the next look is a minute away. */
   readonly askForLook: () => Promise<void>;
+  /** Anchors the head of the audit outside the database: a signed line of the log. Returns it, for Temporal to remember too. */
+  readonly anchor: (head: AuditHead & { readonly at: Instant }) => Anchor;
   /** Aborted when the worker begins to drain: no further slice is begun. */
   readonly draining: AbortSignal;
 }

@@ -21,7 +21,7 @@ const lookSignal = defineSignal('look');
 const EVERY = '1 minute';
 
 /**
- * Remembers outside the database who the database is, one look a minute, in this workflow's state and memo. A database that
+ * Remembers outside the database who the database is, and where its audit ends, one look a minute, in this workflow's state and memo. A database that
  * was restored, or failed over with commits lost, shows an older identity than what is remembered here, and is frozen.
  */
 export async function epoch(input: EpochInput): Promise<never> {
@@ -33,8 +33,9 @@ export async function epoch(input: EpochInput): Promise<never> {
   for (;;) {
     asked = false;
     try {
-      remembered = await look(remembered);
-      upsertMemo({ epoch: { ...remembered } });
+      const { audit, ...identity } = await look(remembered);
+      remembered = identity;
+      upsertMemo({ epoch: { ...identity }, ...(audit === undefined ? {} : { audit: { ...audit } }) });
     } catch (error) {
       if (isCancellation(error)) throw error;
       // The database is away: what is remembered stays, and the next look compares with it.

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { errors, jwtVerify } from 'jose';
 import { type Actor, actorId, normaliseActorId, parseRoles, type Role } from '../kernel/actor.ts';
@@ -64,6 +64,13 @@ export function readKey<Key>(file: string | null, variable: string, parse: (pem:
     remedy: `name a PEM file in ${variable}: openssl genpkey -algorithm ed25519 -out onceper.pem`,
     at: variable,
   });
+}
+
+/** A private Ed25519 key of a PEM text: it signs without a choice of digests. Throws where it is another. */
+export function signingKey(pem: string): KeyObject {
+  const key = createPrivateKey(pem);
+  if (key.asymmetricKeyType === 'ed25519') return key;
+  throw new Error(`it is of kind ${key.asymmetricKeyType ?? 'unknown'}, not ed25519`);
 }
 
 const TOKEN_KEY = 'ONCEPER_TOKEN_KEY';

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import type { Act, AddCommand } from './command.ts';
 import { addApprovals } from './commands/approvals.ts';
+import { addAudit } from './commands/audit.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
@@ -44,6 +45,7 @@ const COMMANDS: readonly AddCommand[] = [
   addShow,
   addWhy,
   addEffects,
+  addAudit,
   addOutbox,
   addDoctor,
   addToken,

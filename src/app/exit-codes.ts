@@ -38,6 +38,8 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   malformed_range: EXIT.usage,
   malformed_rule: EXIT.usage,
   simulator_settings: EXIT.usage,
+  no_anchor: EXIT.usage,
+  audit_head_missing: EXIT.attention,
   no_schedule: EXIT.refused,
   unknown_drill: EXIT.usage,
   too_many_decimals: EXIT.usage,

@@ -24,6 +24,8 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   why: 'viewer',
   effects: 'viewer',
   doctor: 'viewer',
+  'audit list': 'viewer',
+  'audit verify': 'viewer',
   'schedule list': 'viewer',
   'schedule preview': 'viewer',
   'outbox list': 'viewer',

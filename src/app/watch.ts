@@ -1,4 +1,5 @@
-import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
+import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy, WorkflowNotFoundError } from '@temporalio/client';
+import type { Anchor } from '../kernel/audit.ts';
 import type { Log } from '../observability/log.ts';
 
 /** The workflow that remembers who the database is, and the schedule that checks what was expected. */
@@ -27,6 +28,17 @@ export async function keepWatch(client: Client, taskQueue: string): Promise<void
     });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+}
+
+/** The last anchor of the audit that the epoch workflow remembers, or null where it has none or does not run. */
+export async function rememberedAnchor(client: Client): Promise<Anchor | null> {
+  try {
+    const { memo } = await client.workflow.getHandle(EPOCH_WORKFLOW).describe();
+    return (memo?.['audit'] as Anchor | undefined) ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
   }
 }
 

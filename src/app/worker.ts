@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Client, WorkflowNotFoundError } from '@temporalio/client';
 import {
@@ -10,10 +11,14 @@ import {
 } from '@temporalio/worker';
 import { type Activities, createActivities } from '../../activities/index.ts';
 import type { Registry } from '../jobs/registry.ts';
+import type { Anchor, AuditHead } from '../kernel/audit.ts';
 import { OnceperError } from '../kernel/error.ts';
+import type { Instant } from '../kernel/sql.ts';
 import type { Log } from '../observability/log.ts';
+import { anchorOf } from '../ops/audit/anchors.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
 import type { Database } from '../store/database.ts';
+import { readKey, signingKey } from './actor.ts';
 import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
@@ -32,6 +37,8 @@ export interface WorkerParts {
   readonly slots: number;
   readonly graceMs: number;
   readonly draining: AbortSignal;
+  /** Signs the anchors of the audit; null leaves them unsigned. */
+  readonly auditKey: KeyObject | null;
   readonly workflowBundle?: WorkerOptions['workflowBundle'];
   /** Stands between Temporal and the activities, for faults on purpose. */
   readonly wrap?: (activities: Activities) => Activities;
@@ -47,6 +54,7 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
     ...parts,
     statusOfWorkflow: (id) => statusOfWorkflow(client, id),
     askForLook: () => askForLook(client, parts.log),
+    anchor: (head) => logAnchor(parts, head),
   });
   await registerSearchAttributes(parts.connection, parts.namespace, parts.log);
   return Worker.create({
@@ -62,6 +70,13 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
     maxHeartbeatThrottleInterval: '750 milliseconds',
     defaultHeartbeatThrottleInterval: '750 milliseconds',
   });
+}
+
+/** An anchor is worth what the log is that keeps it: one that the database's owner can't write. */
+function logAnchor({ log, auditKey }: WorkerParts, head: AuditHead & { readonly at: Instant }): Anchor {
+  const anchor = anchorOf(head, auditKey);
+  log({ event: 'audit_anchor', ...anchor });
+  return anchor;
 }
 
 /** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
@@ -118,6 +133,7 @@ export async function runWorker(config: Config): Promise<void> {
         slots: config.workerSlots,
         graceMs: config.drainGraceMs,
         draining,
+        auditKey: config.auditKey === null ? null : readKey(config.auditKey, 'ONCEPER_AUDIT_KEY', signingKey),
       });
       if (draining.aborted) return;
       draining.addEventListener('abort', () => worker.shutdown(), { once: true });

@@ -6,6 +6,7 @@ import type { ActivityServices } from '../../activities/services.ts';
 import type { Gateway } from '../gateway/port.ts';
 import { nominalTimeOf } from '../jobs/due.ts';
 import { parseRule } from '../jobs/rule.ts';
+import { anchorOf } from '../ops/audit/anchors.ts';
 import type { RelayEvent } from '../relay/events.ts';
 import { relayOnce } from '../relay/relay.ts';
 import { actionByKey } from '../store/actions.ts';
@@ -42,6 +43,7 @@ export function oursOn(stage: Stage, sample: SampleMonths): Ours {
     log: () => undefined,
     statusOfWorkflow: () => Promise.resolve(null),
     askForLook: () => Promise.resolve(),
+    anchor: (head) => anchorOf(head, null),
     draining: new AbortController().signal,
   };
   const ours: Ours = {

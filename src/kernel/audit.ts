@@ -1,3 +1,5 @@
+import type { Instant } from './sql.ts';
+
 /**
  * What is audited, one word each. Decisions on a run other than admitted and duplicate are audited under their own word; then
  * what the ledger does, what people do, and what keeps a rewound database from paying.
@@ -61,6 +63,16 @@ export interface AuditEntry {
 export interface AuditHead {
   readonly seq: bigint;
   readonly hash: string;
+}
+
+/** The head of the audit at an instant, remembered outside the database. The signature is base64; null is unsigned. */
+export interface Anchor {
+  readonly seq: string;
+  readonly hash: string;
+  readonly at: Instant;
+  readonly signature: string | null;
+  /** The first 16 hex digits of the SHA-256 of the public key, so that a rotated key can be told. */
+  readonly signer: string | null;
 }
 
 /** What the first entry follows. */

@@ -55,6 +55,14 @@ export type Event = Subject &
     | { readonly event: 'webhook_fault'; readonly id: string | null; readonly code: string; readonly message: string }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
+    | {
+        readonly event: 'audit_anchor';
+        readonly seq: string;
+        readonly hash: string;
+        readonly at: string;
+        readonly signature: string | null;
+        readonly signer: string | null;
+      }
     | { readonly event: 'look_not_asked'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
@@ -85,6 +93,7 @@ export function levelOf(event: Event): Level {
       return 'error';
     case 'attempt_ended':
       return event.next === 'exhausted' ? 'error' : 'warn';
+    case 'audit_anchor':
     case 'effect_recorded':
       return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
     case 'webhook_decided':

@@ -5,6 +5,7 @@ import type { ActivityServices } from '../../activities/services.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
 import { leaseTimes } from '../../src/kernel/lease.ts';
+import { anchorOf } from '../../src/ops/audit/anchors.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { performSlice, type SliceOutcome } from '../../src/store/slices.ts';
 
@@ -17,6 +18,7 @@ export function servicesFor(db: Database, jobs: readonly Job[]): ActivityService
     release: 'test',
     log: () => undefined,
     askForLook: () => Promise.resolve(),
+    anchor: (head) => anchorOf(head, null),
     statusOfWorkflow: () => Promise.resolve(null),
     draining: new AbortController().signal,
   };

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import {
   DefaultLogger,
@@ -10,6 +11,7 @@ import type { Activities } from '../../activities/index.ts';
 import { bundleWorkflows, createWorker } from '../../src/app/worker.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
+import type { Log } from '../../src/observability/log.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import type { TestNamespace } from './namespace.ts';
 
@@ -36,6 +38,8 @@ export async function startTestWorker(options: {
   databaseUrl: string;
   jobs: readonly Job[];
   wrap?: (activities: Activities) => Activities;
+  auditKey?: KeyObject;
+  log?: Log;
 }): Promise<TestWorker> {
   const { address, namespace } = options.namespace;
   bundle ??= bundleWorkflows();
@@ -51,10 +55,11 @@ export async function startTestWorker(options: {
     renewals,
     registry: createRegistry(options.jobs),
     release: 'test',
-    log: () => undefined,
+    log: options.log ?? (() => undefined),
     slots: 8,
     graceMs: 5_000,
     draining: drain.signal,
+    auditKey: options.auditKey ?? null,
     workflowBundle: await bundle,
     ...(options.wrap === undefined ? {} : { wrap: options.wrap }),
   });

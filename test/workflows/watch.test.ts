@@ -1,6 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { keepWatch } from '../../src/app/watch.ts';
+import { keepWatch, rememberedAnchor } from '../../src/app/watch.ts';
+import { createLog } from '../../src/observability/log.ts';
+import { anchorsIn, isSignedBy } from '../../src/ops/audit/anchors.ts';
+import { verifyAudit } from '../../src/ops/audit/verify.ts';
 import { actionByKey } from '../../src/store/actions.ts';
+import { filteredEntries } from '../../src/store/audit-read.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freezeDelivery, readFreeze, thawDelivery } from '../../src/store/epoch.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -27,6 +32,7 @@ afterEach(async () => {
 });
 
 const KEY = 'tiny:2026-08';
+const ANY = { job: null, key: null, actor: null, verb: null, from: null, to: null };
 
 async function tick(id: string) {
   const start = { id, door: 'run', scheduledAt: '2026-09-01T02:00:00Z', actor: 'os:ann', overrides: {} };
@@ -98,6 +104,32 @@ test('the watch remembers the epoch outside, and a database that shows an older 
   expect(freeze.reason).toContain('an older copy of the database');
   expect(await thawDelivery(db)).toBe(true);
   await handle.terminate('end of the test');
+});
+
+test('the head of the audit is anchored outside the database: signed in the log, at each close and each look, and in Temporal', async () => {
+  await worker.stop();
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const lines: string[] = [];
+  const log = createLog({ name: 'worker', release: 'test', level: 'info', write: (line) => void lines.push(line) });
+  const options = { namespace, databaseUrl: database.url, jobs: [createTinyJob(2)] };
+  worker = await startTestWorker({ ...options, auditKey: privateKey, log });
+  await keepWatch(worker.client, 'onceper');
+  await tick('one');
+  await worker.client.workflow.getHandle(KEY).result();
+  const closed = (await filteredEntries(db, { ...ANY, verb: 'close' }, { before: null, limit: 1 }))[0];
+  const remembered = await waitFor(
+    async () => {
+      const anchor = await rememberedAnchor(worker.client);
+      return anchor !== null && anchor.seq === closed?.seq.toString() ? anchor : null;
+    },
+    { what: 'the anchor of the close in the memo' },
+  );
+  const anchors = await anchorsIn(lines, 'the log');
+  expect(anchors.at(-1)).toMatchObject({ seq: closed?.seq.toString(), hash: closed?.hash });
+  for (const anchor of [...anchors, remembered]) expect(isSignedBy(anchor, publicKey)).toBe(true);
+  const all = [...anchors, remembered];
+  expect(await verifyAudit(db, { anchors: all, key: publicKey })).toMatchObject({ ok: true, anchors: all.length });
+  await worker.client.workflow.getHandle('onceper-epoch').terminate('end of the test');
 });
 
 test('a key that Temporal has completed and the ledger has just admitted freezes delivery', async () => {

@@ -1,18 +1,8 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { AuditHead } from '../../kernel/audit.ts';
+import type { Anchor, AuditHead } from '../../kernel/audit.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Instant } from '../../kernel/sql.ts';
-
-/** The head of the audit at an instant, remembered outside the database. The signature is base64; null is unsigned. */
-export interface Anchor {
-  readonly seq: string;
-  readonly hash: string;
-  readonly at: Instant;
-  readonly signature: string | null;
-  /** The first 16 hex digits of the SHA-256 of the public key, so that a rotated key can be told. */
-  readonly signer: string | null;
-}
 
 /** Makes an anchor of a head, signed where there is a private key. */
 export function anchorOf(head: AuditHead & { readonly at: Instant }, key: KeyObject | null): Anchor {

@@ -22,10 +22,12 @@ export async function listAudit(
 }
 
 /** A detail that a hand has made no JSON is shown as it stands: listing must not fail where verifying finds. */
-function shown({ previous: _, detail, ...entry }: StoredEntry): ShownEntry {
+function shown(entry: StoredEntry): ShownEntry {
+  const { seq, at, actor, verb, job, key, run, subject, detail, hash } = entry;
+  const rest = { seq, at, actor, verb, job, key, run, subject, hash };
   try {
-    return { ...entry, detail: JSON.parse(detail) as unknown };
+    return { ...rest, detail: JSON.parse(detail) as unknown };
   } catch {
-    return { ...entry, detail };
+    return { ...rest, detail };
   }
 }

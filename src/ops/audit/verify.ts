@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
+import type { Anchor } from '../../kernel/audit.ts';
 import type { Tx } from '../../kernel/sql.ts';
 import { entriesAfter, entryAt, lastSeqBeside, type StoredEntry, seqOfHash } from '../../store/audit-read.ts';
-import { type Anchor, isSignedBy } from './anchors.ts';
+import { isSignedBy } from './anchors.ts';
 import { ChainJudge } from './chain-judge.ts';
 import type { Finding } from './finding.ts';
 

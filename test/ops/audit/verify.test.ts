@@ -1,6 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Anchor, anchorOf, anchorsIn, isSignedBy } from '../../../src/ops/audit/anchors.ts';
+import type { Anchor } from '../../../src/kernel/audit.ts';
+import { anchorOf, anchorsIn, isSignedBy } from '../../../src/ops/audit/anchors.ts';
 import { findingText } from '../../../src/ops/audit/finding.ts';
 import { type Verified, verifyAudit } from '../../../src/ops/audit/verify.ts';
 import { appendAudit, auditHead } from '../../../src/store/audit.ts';
