@@ -93,7 +93,6 @@ export function levelOf(event: Event): Level {
       return 'error';
     case 'attempt_ended':
       return event.next === 'exhausted' ? 'error' : 'warn';
-    case 'audit_anchor':
     case 'effect_recorded':
       return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
     case 'webhook_decided':
@@ -102,6 +101,7 @@ export function levelOf(event: Event): Level {
     case 'attempt_granted':
     case 'attempt_busy':
     case 'action_done':
+    case 'audit_anchor':
     case 'key_delivered':
     case 'worker_started':
     case 'relay_started':
