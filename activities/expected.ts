@@ -1,12 +1,14 @@
 import { expectPeriods, OVERDUE } from '../src/jobs/expectation.ts';
 import { parseRule } from '../src/jobs/rule.ts';
 import { actionsOfJob } from '../src/store/actions.ts';
+import { unfinishedBackfills } from '../src/store/backfills.ts';
 import { clockOf } from '../src/store/database.ts';
 import { activeRule } from '../src/store/rules.ts';
 import { waitingRunsOfJob } from '../src/store/waiting-runs.ts';
+import { type WaivedRun, waivedHeldRuns } from '../src/store/waivers.ts';
 import type { ActivityServices } from './services.ts';
 
-/** What a check found: how many periods are overdue, the owners whose period workflows must go on, the keys to be watched. */
+/** What a check found: how many periods are overdue, and whose workflows must go on: owners, watchers, approved runs, backfills. */
 export interface ExpectedOutput {
   readonly overdue: number;
   readonly owners: readonly {
@@ -16,6 +18,9 @@ export interface ExpectedOutput {
     readonly run: string;
   }[];
   readonly delivering: readonly string[];
+  /** Held runs that were approved while Temporal could not be told, and backfills that have not ended. */
+  readonly approved: readonly WaivedRun[];
+  readonly backfills: readonly string[];
 }
 
 /** More owners, and more keys, than this wait for the next check: their ids cross Temporal. */
@@ -24,7 +29,7 @@ const MOST_OWNERS = 100;
 /**
  * Compares every expected period of every job that has a rule with the ledger, never with Temporal. Each overdue one is an
  * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named, and every key
- * that delivers: starting what runs already is refused by Temporal and harmless.
+ * that delivers, and what was approved and never begun: starting what runs already is refused by Temporal and harmless.
  */
 export async function expected(services: ActivityServices): Promise<ExpectedOutput> {
   const { db, registry, log } = services;
@@ -47,5 +52,8 @@ export async function expected(services: ActivityServices): Promise<ExpectedOutp
         owners.push({ job, period, key, run: ownerRun });
     }
   }
-  return { overdue, owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
+  const approved = await waivedHeldRuns(db, MOST_OWNERS);
+  const backfills = await unfinishedBackfills(db, MOST_OWNERS);
+  const found = { owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
+  return { overdue, ...found, approved, backfills };
 }

@@ -3,6 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { codeOf } from '../src/kernel/error.ts';
 import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
+import { advance, type BackfillOutput } from './backfill.ts';
 import { type DeliveryOutput, deliveryState } from './delivery.ts';
 import { judgeRefusedStart, type Looked, look } from './epoch.ts';
 import { type ExpectedOutput, expected } from './expected.ts';
@@ -21,6 +22,7 @@ export interface Activities {
   expected(): Promise<ExpectedOutput>;
   look(remembered: Identity | null): Promise<Looked>;
   deliveryState(key: string): Promise<DeliveryOutput>;
+  advance(id: string): Promise<BackfillOutput>;
   judgeRefusedStart(start: { readonly key: string; readonly run: string }): Promise<'rewound' | 'benign'>;
 }
 
@@ -46,6 +48,7 @@ export function createActivities(services: ActivityServices): Activities {
     close: coded('close', (input: attempt.GrantInput) => beating(() => attempt.close(services, input))),
     endAttempt: coded('endAttempt', (input: attempt.EndInput) => attempt.endAttempt(services, input)),
     expected: () => coded('expected', () => expected(services))(null),
+    advance: coded('advance', (id: string) => advance(services, id)),
     deliveryState: coded('deliveryState', (key: string) => deliveryState(services, key)),
     look: coded('look', (remembered: Identity | null) => look(services, remembered)),
     judgeRefusedStart: coded('judgeRefusedStart', (start: { key: string; run: string }) =>
@@ -84,5 +87,6 @@ const PERMANENT: ReadonlySet<string> = new Set([
   'malformed_rule',
   'malformed_key',
   'slice_plan',
+  'unknown_backfill',
   'unexpected',
 ]);

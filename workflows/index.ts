@@ -1,3 +1,4 @@
+export { backfill } from './backfill.ts';
 export { delivery } from './delivery.ts';
 export { epoch } from './epoch.ts';
 export { expect } from './expect.ts';

@@ -38,8 +38,8 @@ export const { perform } = proxyActivities<Pick<Activities, 'perform'>>({
 });
 
 /** Looks at the ledger as a whole. A database that is away is looked at again by the next check, minutes later. */
-export const { look, expected, judgeRefusedStart, deliveryState } = proxyActivities<
-  Pick<Activities, 'look' | 'expected' | 'judgeRefusedStart' | 'deliveryState'>
+export const { look, expected, judgeRefusedStart, deliveryState, advance } = proxyActivities<
+  Pick<Activities, 'look' | 'expected' | 'judgeRefusedStart' | 'deliveryState' | 'advance'>
 >({
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 seconds', maximumAttempts: 5 },

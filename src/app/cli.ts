@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { Act, AddCommand } from './command.ts';
 import { addApprovals } from './commands/approvals.ts';
 import { addAudit } from './commands/audit.ts';
+import { addBackfill } from './commands/backfill.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
@@ -40,13 +41,14 @@ const COMMANDS: readonly AddCommand[] = [
   addImport,
   addSchedule,
   addRun,
+  addBackfill,
   addApprovals,
   addPeriods,
   addShow,
   addWhy,
   addEffects,
-  addAudit,
   addOutbox,
+  addAudit,
   addDoctor,
   addToken,
   addDrill,

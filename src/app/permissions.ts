@@ -30,6 +30,10 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   'schedule preview': 'viewer',
   'outbox list': 'viewer',
   'outbox show': 'viewer',
+  'backfill request': 'operator',
+  'backfill list': 'viewer',
+  'backfill show': 'viewer',
+  'backfill cancel': 'operator',
   'approvals list': 'viewer',
   'approvals show': 'viewer',
   /** Whoever asked may take it back; the command itself asks for the role of an approver from everybody else. */

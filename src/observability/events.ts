@@ -54,6 +54,8 @@ export type Event = Subject &
     | { readonly event: 'webhook_refused'; readonly status: number; readonly why: string }
     | { readonly event: 'webhook_fault'; readonly id: string | null; readonly code: string; readonly message: string }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
+    | { readonly event: 'backfill_started'; readonly backfill: string }
+    | { readonly event: 'backfill_ended'; readonly backfill: string; readonly cancelled: boolean }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
     | {
         readonly event: 'audit_anchor';
@@ -102,6 +104,8 @@ export function levelOf(event: Event): Level {
     case 'attempt_busy':
     case 'action_done':
     case 'audit_anchor':
+    case 'backfill_started':
+    case 'backfill_ended':
     case 'key_delivered':
     case 'worker_started':
     case 'relay_started':

@@ -7,7 +7,7 @@ import { createTestNamespace, type TestNamespace } from '../support/namespace.ts
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
 import { startTestWorker, type TestWorker } from '../support/worker.ts';
-import { documentOf, type ErrorDocument, NOBODY, type Printed, typed } from './command-line.ts';
+import { as, documentOf, type ErrorDocument, NOBODY, type Printed, typed } from './command-line.ts';
 
 interface RunDocument {
   readonly key: string;
@@ -71,6 +71,24 @@ const runJson = async (...line: string[]) => {
   const printed = await run(...line, '--json');
   return { exit: printed.code, ...documentOf<RunDocument>(printed) };
 };
+
+interface ShownRequest {
+  readonly id: string;
+  readonly digest: string;
+  readonly subject: string;
+}
+
+/** The one open request about a key. */
+async function requestFor(key: string): Promise<ShownRequest> {
+  const listed = await typed(['approvals', 'list', '--key', key, '--json'], environment, { jobs });
+  const [request, ...others] = documentOf<{ approvals: ShownRequest[] }>(listed).approvals;
+  if (request === undefined || others.length > 0) throw new Error(`not one request: ${listed.out}`);
+  return request;
+}
+
+/** A person who decides and never asks. */
+const asBoss = async (...line: string[]) =>
+  typed(line, { ...environment, ...(await as('boss', 'approver')) }, { jobs });
 
 describe('run, while no worker polls', () => {
   test('says after a bounded wait that the start is kept, which worker to start, and exits 5', async () => {
@@ -178,23 +196,51 @@ describe('run, with a worker', () => {
     });
   });
 
-  test('held it exits 3 and prints the release; released it goes on as the same run', async () => {
+  test('held it exits 3 and says where its request is; approved by another it goes on as the same run', async () => {
     const held = await run('tiny', '--period', '2026-04');
     expect(held.code).toBe(3);
-    const [, id = ''] = /npx onceper run --release (\S+) --reason/.exec(held.out) ?? [];
-    const released = await runJson('--release', id, '--reason', 'the shops were closed', '--wait');
-    expect(released).toMatchObject({ exit: 0, run: id, decision: 'admitted', document: { id: 'doc-tiny:2026-04' } });
-    expect(await run('--release', id, '--reason', 'again')).toMatchObject({ code: 3, out: '' });
+    expect(held.out).toContain('npx onceper approvals list --key tiny:2026-04');
+    const { id, digest, subject } = await requestFor('tiny:2026-04');
+    expect(await typed(['approvals', 'approve', id, '--digest', digest], environment, { jobs })).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/^own_request: user:tester asked for it/),
+    });
+    const approved = await asBoss('approvals', 'approve', id, '--digest', digest, '--json');
+    expect(approved).toMatchObject({ code: 0 });
+    expect(documentOf(approved)).toMatchObject({
+      approval: { state: 'executed' },
+      workflow: `tiny-release-${subject}`,
+    });
+    expect(await runJson('tiny', '--period', '2026-04', '--wait')).toMatchObject({
+      exit: 0,
+      owner: subject,
+      document: { id: 'doc-tiny:2026-04' },
+    });
+    expect(await asBoss('approvals', 'approve', id, '--digest', digest)).toMatchObject({ code: 3, out: '' });
+    expect(await asBoss('approvals', 'execute', id)).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/^already_executed/),
+    });
   });
 
-  test('exhausted it exits 6; when the cause is mended its release admits it again and it ends done', async () => {
+  test('exhausted it exits 6; when the cause is mended and another approves it is admitted again and ends done', async () => {
     disk.isOnFire = true;
     const failed = await runJson('tiny', '--period', '2026-05', '--wait');
     expect(failed).toMatchObject({ exit: 6, decision: 'admitted', state: 'exhausted', document: null });
     expect(await runJson('tiny', '--period', '2026-05')).toMatchObject({ exit: 3, decision: 'held' });
     disk.isOnFire = false;
-    const released = await runJson('--release', failed.run, '--reason', 'the disk was replaced', '--wait');
-    expect(released).toMatchObject({ exit: 0, run: failed.run, state: 'done', document: { id: 'doc-tiny:2026-05' } });
+    const asked = await run('--release', failed.run, '--reason', 'the disk was replaced', '--json');
+    const { approval } = documentOf<{ approval: ShownRequest }>(asked);
+    expect(approval).toMatchObject({ kind: 'claim_again', plan: { keyState: 'exhausted', slices: { done: 0 } } });
+    expect(asked.code).toBe(0);
+    expect(await asBoss('approvals', 'approve', approval.id, '--digest', approval.digest)).toMatchObject({ code: 0 });
+    await waitFor(async () => (await runJson('tiny', '--period', '2026-05')).decision === 'duplicate', {
+      what: 'the approved key to be done',
+    });
+    expect(await runJson('tiny', '--period', '2026-05')).toMatchObject({
+      owner: failed.run,
+      document: { id: 'doc-tiny:2026-05' },
+    });
   });
 
   test('every tick that was started by hand has completed: a duplicate fails nothing', async () => {

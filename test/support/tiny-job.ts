@@ -12,7 +12,7 @@ export interface TinyHooks {
   inspect?: Job['inspect'];
   estimate?: NonNullable<Job['estimate']>;
   seal?: (tx: Tx) => Promise<void>;
-  perform?: (tx: Tx, slice: number) => Promise<void>;
+  perform?: (tx: Tx, slice: number, key: string) => Promise<void>;
   close?: (tx: Tx) => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function createTinyJob(subjects: number, hooks: TinyHooks = {}): Job {
         range.firstSubject,
         context.fence,
       ]);
-      await hooks.perform?.(tx, range.slice);
+      await hooks.perform?.(tx, range.slice, context.key);
       return { result: { entries: 1 }, effects: effectsOf(context.key, range.firstSubject) };
     },
     async close(tx, context, slices) {

@@ -14,7 +14,7 @@ export interface ActParts {
 }
 
 /** What is to be shown and digested, and what it is about; the same for the same world. */
-export interface Planned {
+interface Planned {
   /** One request of a kind and subject is open at a time. */
   readonly subject: string;
   readonly job: string;

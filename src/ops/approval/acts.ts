@@ -1,10 +1,11 @@
 import type { ApprovalKind } from '../../kernel/approval.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Act } from './act.ts';
+import { backfill } from './backfill.ts';
 import { heldRun } from './held-run.ts';
 
 /** Everything that is done only with an approval. A new one is added here and nowhere else. */
-const ACTS: readonly Act[] = [heldRun];
+const ACTS: readonly Act[] = [heldRun, backfill];
 
 /** The act of a kind; throws OnceperError `unknown_act` for a request that a later release stored. */
 export function actOf(kind: ApprovalKind): Act {

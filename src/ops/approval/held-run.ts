@@ -38,7 +38,7 @@ export async function kindOfWaiting(tx: Tx, parts: ActParts, run: string): Promi
 }
 
 /** What a job expects, asked of the registry. */
-export function expectationOf({ registry }: ActParts): Expect {
+function expectationOf({ registry }: ActParts): Expect {
   return (tx, about, stored) => estimateUnder(tx, registry.get(about.job), stored, about);
 }
 

@@ -17,7 +17,15 @@ export async function tellTemporal(
     case 'tick':
       return startTick(client, wake.run, { ...by, door: 'release' });
     case 'backfill':
+      return wakeBackfill(client, wake.id, by.taskQueue);
     case 'owner':
       return null;
   }
+}
+
+/** Starts the dispatcher of a backfill, or wakes it where it runs. Returns its workflow's id. */
+export async function wakeBackfill(client: Client, id: string, taskQueue: string): Promise<string> {
+  const workflowId = `backfill-${id}`;
+  await client.workflow.signalWithStart('backfill', { taskQueue, workflowId, args: [{ id }], signal: 'wake' });
+  return workflowId;
 }

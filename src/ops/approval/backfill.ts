@@ -1,0 +1,191 @@
+import { duePeriod } from '../../jobs/due.ts';
+import { estimateUnder } from '../../jobs/estimate.ts';
+import { closingInstant } from '../../jobs/expectation.ts';
+import type { Job } from '../../jobs/job.ts';
+import { type JobRule, periodCalendar } from '../../jobs/rule.ts';
+import { type BackfillAct, backfillAct, MOST_PERIODS, mostActive } from '../../kernel/backfill.ts';
+import { OnceperError } from '../../kernel/error.ts';
+import { businessKey } from '../../kernel/key.ts';
+import { comparePeriods, nextPeriod, parsePeriod } from '../../kernel/period.ts';
+import type { Instant, Tx } from '../../kernel/sql.ts';
+import type { ActionState } from '../../kernel/transitions.ts';
+import { type Action, actionByKey } from '../../store/actions.ts';
+import { insertBackfill, insertBackfillPeriods } from '../../store/backfills.ts';
+import { clockOf } from '../../store/database.ts';
+import type { Expected } from '../../store/held-plan.ts';
+import { ruleOfKey } from '../../store/rules.ts';
+import { sliceCounts } from '../../store/slices.ts';
+import { giveWaiver } from '../../store/waivers.ts';
+import { activeRuleOf } from '../rule.ts';
+import { type Act, type ActParts, type Ask, textOf } from './act.ts';
+
+/** What a backfill would do about one period, and what it rests on. `refused` periods let none of it be asked for. */
+interface PlannedPeriod {
+  readonly period: string;
+  readonly state: ActionState | 'missing';
+  readonly act: BackfillAct | 'refused';
+  readonly why: string | null;
+  /** Of the key, as text: 0 where it has no action, null where the backfill leaves it alone. */
+  readonly fence: string | null;
+  readonly ruleVersion: number | null;
+  readonly slices: string | null;
+  readonly expected: Expected;
+}
+
+/** Exactly what is shown and approved of a backfill. */
+export interface BackfillPlan {
+  readonly job: string;
+  readonly from: string;
+  readonly to: string;
+  readonly mode: string;
+  readonly ruleVersion: number;
+  readonly mostActive: number;
+  readonly periods: readonly PlannedPeriod[];
+}
+
+/** Runs of periods that were missed, and periods that failed, with an approval of the whole. */
+export const backfill: Act = {
+  kinds: ['backfill'],
+  async plan(tx, parts, ask) {
+    const plan = await planBackfill(tx, parts, ask);
+    refuseAny(plan);
+    return { subject: `${plan.job} ${plan.from} ${plan.to}`, job: plan.job, key: null, plan };
+  },
+  async perform(tx, parts, { approval }) {
+    const { id } = approval;
+    const plan = await planBackfill(tx, parts, approval.ask);
+    const { rule } = await activeRuleOf(tx, parts.registry, plan.job);
+    const { job, periods } = plan;
+    await insertBackfill(tx, { ...approval, actor: approval.requestedBy, mostActive: plan.mostActive });
+    const rows = periods.map(({ period, act }) => ({
+      period,
+      key: businessKey(job, period),
+      startId: `${id}-${period}`,
+      scheduledAt: mustClose(rule, period),
+      act: act === 'refused' ? 'nothing' : act,
+    }));
+    await insertBackfillPeriods(tx, id, rows);
+    for (const { period, state, act, fence } of periods) {
+      if (act !== 'run' && act !== 'resume') continue;
+      // A stopped key is claimed again under the fence that was shown; what is missing may only be late.
+      const code = state === 'exhausted' || state === 'cancelled' ? state : 'late';
+      await giveWaiver(tx, { run: `${id}-${period}`, code, fence: BigInt(fence ?? '0'), approval: id });
+    }
+    return { kind: 'backfill', id };
+  },
+};
+
+/**
+ * What a backfill of `from` to `to` would do about each period, both included. Reads only. Throws OnceperError `unknown_job`,
+ * `no_rule`, `malformed_period`, `malformed_range`, `range_too_large`.
+ */
+export async function planBackfill(tx: Tx, parts: ActParts, ask: Ask): Promise<BackfillPlan> {
+  const job = parts.registry.get(textOf(ask, 'job'));
+  const { rule, version } = await activeRuleOf(tx, parts.registry, job.id);
+  const names = rangeOf(rule, textOf(ask, 'from'), textOf(ask, 'to'));
+  const now = await clockOf(tx);
+  const periods: PlannedPeriod[] = [];
+  for (const period of names) periods.push(await planPeriod(tx, { job, rule, now }, period));
+  return {
+    job: job.id,
+    from: names[0] ?? '',
+    to: names.at(-1) ?? '',
+    mode: job.needs === 'previous' ? 'in order, each after its predecessor' : 'side by side',
+    ruleVersion: version,
+    mostActive: mostActive(Number(ask['limit'] ?? USUAL_LIMIT), rule.limits.runsInFlight),
+    periods,
+  };
+}
+
+/** How many periods are under way at once unless the request says otherwise. */
+const USUAL_LIMIT = 2;
+
+/** Every period of the range, none twice. */
+function rangeOf(rule: JobRule, first: string, last: string): string[] {
+  const calendar = periodCalendar(rule);
+  const from = parsePeriod(first, calendar);
+  const to = parsePeriod(last, calendar);
+  if (comparePeriods(from, to, calendar) > 0) {
+    throw new OnceperError({
+      code: 'malformed_range',
+      message: `${from} comes after ${to}`,
+      remedy: 'give the earlier period as --from',
+      at: `--from ${from} --to ${to}`,
+    });
+  }
+  const periods: string[] = [];
+  for (let period = from; comparePeriods(period, to, calendar) <= 0; period = nextPeriod(period, calendar)) {
+    periods.push(period);
+    if (periods.length <= MOST_PERIODS) continue;
+    throw new OnceperError({
+      code: 'range_too_large',
+      message: `${from} to ${to} are more than ${MOST_PERIODS} periods`,
+      remedy: 'ask for a part of it, and then for the next',
+      at: `--to ${to}`,
+    });
+  }
+  return periods;
+}
+
+async function planPeriod(
+  tx: Tx,
+  of: { readonly job: Job; readonly rule: JobRule; readonly now: Instant },
+  period: string,
+): Promise<PlannedPeriod> {
+  const key = businessKey(of.job.id, period);
+  const action = await actionByKey(tx, key);
+  const state: PlannedPeriod['state'] = action?.state ?? 'missing';
+  const why = refusalOf(of, period);
+  const act: PlannedPeriod['act'] = why === null ? backfillAct(state) : 'refused';
+  const left = { period, state, act, why, fence: null, ruleVersion: action?.ruleVersion ?? null, slices: null };
+  if (act !== 'run' && act !== 'resume') return { ...left, expected: null };
+  const stored = await ruleOfKey(tx, { job: of.job.id, pinned: action?.ruleVersion ?? null });
+  const about = { key, period, overrides: action?.overrides ?? {} };
+  return {
+    ...left,
+    fence: String(action?.fence ?? 0n),
+    ruleVersion: stored?.version ?? null,
+    slices: action === null ? null : await slicesOf(tx, action),
+    expected: await estimateUnder(tx, of.job, stored, about),
+  };
+}
+
+async function slicesOf(tx: Tx, { key }: Action): Promise<string> {
+  const { done, total } = await sliceCounts(tx, key);
+  return `${done} of ${total} done`;
+}
+
+/** Why a period can never be run now, or null. */
+function refusalOf({ rule, now }: { readonly rule: JobRule; readonly now: Instant }, period: string): string | null {
+  const nominal = closingInstant(rule, period);
+  if (nominal === null) return `the schedule has no instant that closes ${period}`;
+  const due = duePeriod(rule, nominal, now);
+  return due.kind === 'refused' ? due.reason : null;
+}
+
+function mustClose(rule: JobRule, period: string): Instant {
+  const nominal = closingInstant(rule, period);
+  if (nominal !== null) return nominal;
+  throw refused(period, `the schedule has no instant that closes ${period}`);
+}
+
+function refuseAny({ job, from, to, periods }: BackfillPlan): void {
+  const [first] = periods.filter(({ act }) => act === 'refused');
+  if (first !== undefined) throw refused(first.period, first.why ?? 'it can never be run');
+  if (periods.some(({ act }) => act === 'run' || act === 'resume')) return;
+  throw new OnceperError({
+    code: 'nothing_to_backfill',
+    message: `every period of ${job} from ${from} to ${to} is finished or under way`,
+    remedy: `npx onceper periods ${job} --from ${from} --to ${to}`,
+    at: `${from} ${to}`,
+  });
+}
+
+function refused(period: string, why: string): OnceperError {
+  return new OnceperError({
+    code: 'backfill_refused',
+    message: why,
+    remedy: 'ask for the periods that have ended, from the first of the job on; --dry-run shows each',
+    at: period,
+  });
+}
