@@ -4,13 +4,13 @@ import { relayOnce } from '../../src/relay/relay.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
 import { runsOfKey } from '../../src/store/runs.ts';
-import { documentOf } from '../app/command-line.ts';
+import { documentOf, NOBODY } from '../app/command-line.ts';
 import { deliverAll, FAST, gatewayTo } from '../relay/harness.ts';
 import { close, endAttempt, mustClaim, openRunOf, performOne, servicesFor } from '../support/ledger.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
 import { waive } from '../support/waive.ts';
-import { gate, monthly, useBackfilling } from './backfilling.ts';
+import { gate, monthly, type Request, useBackfilling } from './backfilling.ts';
 
 const bank = useTestBank();
 const people = useBackfilling();
@@ -202,4 +202,24 @@ test('a month that was done meanwhile makes the approval stale, and nothing of i
   expect((await people.db.query('select from onceper.backfill')).rowCount).toBe(0);
   const again = await people.request('tiny', '2026-01', '2026-02');
   expect(again.plan.periods.map(({ act }) => act)).toEqual(['untouched', 'run']);
+});
+
+test('what was approved while Temporal was away is begun by the check of expected periods', async () => {
+  const { client } = await people.start();
+  gate.open();
+  const { id, digest } = await people.request('daily', '2026-01-01', '2026-01-02');
+  const away = { TEMPORAL_ADDRESS: NOBODY };
+  const approved = await people.bobWith(away, 'approvals', 'approve', id, '--digest', digest);
+  expect(approved).toMatchObject({ code: 0, err: expect.stringMatching(/Temporal could not be told/) });
+  await people.ann('run', 'daily', '--period', '2026-01-03');
+  const late = documentOf<{ approvals: Request[] }>(
+    await people.ann('approvals', 'list', '--key', 'daily:2026-01-03', '--json'),
+  );
+  const [held] = late.approvals;
+  await people.bobWith(away, 'approvals', 'approve', held?.id ?? '', '--digest', held?.digest ?? '');
+  expect(await actionByKey(people.db, 'daily:2026-01-03')).toBeNull();
+  await client.workflow.execute('expect', { taskQueue: 'onceper', workflowId: 'expect-now' });
+  for (const day of ['01', '02', '03']) {
+    await waitFor(() => people.isDone(`daily:2026-01-${day}`), { what: `the ${day} to be done` });
+  }
 });

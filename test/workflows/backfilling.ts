@@ -60,6 +60,7 @@ export interface Backfilling {
   /** Ann asks; bob decides. */
   ann(...line: string[]): Promise<Printed>;
   bob(...line: string[]): Promise<Printed>;
+  bobWith(given: Readonly<Record<string, string>>, ...line: string[]): Promise<Printed>;
   request(job: string, from: string, to: string): Promise<Request>;
   approve(request: Pick<Request, 'id' | 'digest'>): Promise<void>;
   show(id: string): Promise<ShownBackfill>;
@@ -105,7 +106,9 @@ export function useBackfilling(): Backfilling {
       return worker;
     },
     ann: (...line) => typed(line, environment(), { jobs }),
-    bob: async (...line) => typed(line, { ...environment(), ...(await as('bob', 'operator', 'approver')) }, { jobs }),
+    bob: (...line) => people.bobWith({}, ...line),
+    bobWith: async (given, ...line) =>
+      typed(line, { ...environment(), ...(await as('bob', 'operator', 'approver')), ...given }, { jobs }),
     async request(job, from, to) {
       const range = ['--from', from, '--to', to, '--reason', 'the worker was down'];
       const printed = await people.ann('backfill', 'request', job, ...range, '--json');

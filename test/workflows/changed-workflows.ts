@@ -11,3 +11,8 @@ export async function period(input: Parameters<typeof workflows.period>[0]) {
   await sleep(1_000);
   return workflows.period(input);
 }
+
+export async function backfill(input: Parameters<typeof workflows.backfill>[0]) {
+  await sleep(1_000);
+  return workflows.backfill(input);
+}

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { historyFromJSON, historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import {
@@ -11,15 +12,20 @@ import {
 } from '@temporalio/worker';
 import { beforeAll, expect, test } from 'vitest';
 import { bundleWorkflows } from '../../src/app/worker.ts';
+import { nextPeriod } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { insertBackfill, insertBackfillPeriods } from '../../src/store/backfills.ts';
+import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createTestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
 import { startTestWorker } from '../support/worker.ts';
 
-/** Recorded by `RECORD_HISTORIES=1 npx vitest run test/workflows/histories.test.ts`, one run a file, kept for good. */
+/**
+ * Recorded by `RECORD_HISTORIES=1 npx vitest run test/workflows/histories.test.ts`, one run a file, kept for good: a file that is
+ * there is not written over.
+ */
 const FOLDER = join(import.meta.dirname, '../histories');
 const SDK = 'sdk-1.24.0';
 
@@ -81,10 +87,9 @@ async function record(): Promise<void> {
     const handle = worker.client.workflow.getHandle(workflowId);
     await handle.result();
     const history: History = await handle.fetchHistory();
-    writeFileSync(
-      join(FOLDER, `${name}-${SDK}.json`),
-      `${JSON.stringify(JSON.parse(historyToJSON(history)), null, 1)}\n`,
-    );
+    const file = join(FOLDER, `${name}-${SDK}.json`);
+    if (existsSync(file)) return;
+    writeFileSync(file, `${JSON.stringify(JSON.parse(historyToJSON(history)), null, 1)}\n`);
   };
   const start = (id: string, job: string, scheduledAt: string) =>
     worker.client.workflow.start('tick', {
@@ -106,9 +111,38 @@ async function record(): Promise<void> {
   });
   await keep('tick-3', 'tick-deferred-then-admitted');
   await keep('chain:2025-02', 'period-done');
+  await startBackfill(db, worker.client, ['2025-05', '2025-06', '2025-07']);
+  await keep('backfill-b-1', 'backfill-ended');
   await worker.stop();
   await db.close();
   await database.drop();
+}
+
+/** A backfill of three months of the tiny job, two at a time, as an executed approval leaves it. */
+async function startBackfill(db: Database, client: Client, months: readonly string[]): Promise<void> {
+  await db.query(
+    `insert into onceper.approval
+       (id, kind, subject, job, ask, reason, plan, digest, state, requested_by, edited_by, expires_at,
+        decided_by, decided_at, executed_by, executed_at)
+     values ('b-1', 'backfill', 'tiny', 'tiny', '{}', 'missed', '{}', repeat('0', 64), 'executed', 'os:ann', 'os:ann',
+             clock_timestamp() + interval '1 day', 'os:bob', clock_timestamp(), 'os:bob', clock_timestamp())`,
+  );
+  const periods = months.map((period) => ({
+    period,
+    key: `tiny:${period}`,
+    startId: `b-1-${period}`,
+    scheduledAt: `${nextMonth(period)}-01T02:00:00Z`,
+    act: 'run' as const,
+  }));
+  await transaction(db, {}, async (tx) => {
+    await insertBackfill(tx, { id: 'b-1', job: 'tiny', mostActive: 2, actor: 'os:ann', reason: 'missed' });
+    await insertBackfillPeriods(tx, 'b-1', periods);
+  });
+  await client.workflow.start('backfill', { taskQueue: 'onceper', workflowId: 'backfill-b-1', args: [{ id: 'b-1' }] });
+}
+
+function nextMonth(period: string): string {
+  return nextPeriod(period, { kind: 'month', zone: 'UTC' });
 }
 
 async function isDeferred(db: Database): Promise<boolean> {
