@@ -58,6 +58,7 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   unknown_source: EXIT.usage,
   unknown_zone: EXIT.usage,
   malformed_actor: EXIT.usage,
+  overprivileged: EXIT.refused,
   forbidden: EXIT.refused,
   token_expired: EXIT.refused,
   token_refused: EXIT.refused,

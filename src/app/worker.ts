@@ -18,6 +18,7 @@ import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
 import type { Database } from '../store/database.ts';
+import { overprivileged } from '../store/privileges.ts';
 import { readKey, signingKey } from './actor.ts';
 import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
@@ -79,6 +80,18 @@ function logAnchor({ log, auditKey }: WorkerParts, head: AuditHead & { readonly 
   return anchor;
 }
 
+/** Whoever may take a trigger away could make the ledger say anything: a worker is not that login. */
+async function refuseOverprivileged(db: Database): Promise<void> {
+  const found = await overprivileged(db);
+  if (found === null) return;
+  throw new OnceperError({
+    code: 'overprivileged',
+    message: `the worker's login ${found.login} is ${found.as === 'owner' ? 'an owner of schema onceper' : 'a superuser'} of the database`,
+    remedy: 'give the worker a login of its own: create role onceper_app login in role onceper_worker (docs/roles.md)',
+    at: found.login,
+  });
+}
+
 /** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
 async function refuseShortRetention(db: Database, client: Client, jobs: Registry): Promise<void> {
   for (const check of await checkRetention(db, client, jobs)) {
@@ -117,6 +130,7 @@ export async function runWorker(config: Config): Promise<void> {
   const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
   const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
   try {
+    await refuseOverprivileged(db);
     const connection = await connectNative(config).catch((error: unknown) => {
       throw temporalUnreachable(address, error);
     });

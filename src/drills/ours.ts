@@ -33,7 +33,7 @@ export interface Ours {
 }
 
 /** The steps over a stage's database and the sample that was imported into it. */
-export function oursOn(stage: Stage, sample: SampleMonths): Ours {
+export function oursOn(stage: Pick<Stage, 'db' | 'actor'>, sample: SampleMonths): Ours {
   const { db } = stage;
   const services: ActivityServices = {
     db,
@@ -76,7 +76,12 @@ export function oursOn(stage: Stage, sample: SampleMonths): Ours {
   return ours;
 }
 
-async function deliveredBy(ours: Ours, stage: Stage, { key }: SampleMonths, gateway: Gateway): Promise<boolean> {
+async function deliveredBy(
+  ours: Ours,
+  stage: Pick<Stage, 'db'>,
+  { key }: SampleMonths,
+  gateway: Gateway,
+): Promise<boolean> {
   await ours.relay(gateway);
   const action = await actionByKey(stage.db, key);
   return action?.state === 'done' && !action.delivering;

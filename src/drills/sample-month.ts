@@ -35,7 +35,10 @@ export interface SampleOptions {
  * Loads the settlement rule from the first sample month on and imports a generated sample of so many merchants and months,
  * ending with the last month that has ended by the database's clock where none is named.
  */
-export async function importSample(stage: Stage, sample: SampleOptions): Promise<SampleMonths> {
+export async function importSample(
+  stage: Pick<Stage, 'db' | 'actor' | 'folder'>,
+  sample: SampleOptions,
+): Promise<SampleMonths> {
   const body = JSON.parse(readFileSync(join(projectFolder(), 'rules/settlement.json'), 'utf8')) as Record<
     string,
     unknown

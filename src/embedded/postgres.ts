@@ -90,6 +90,8 @@ function settings(durable: boolean): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     max_connections: '200',
+    // Says that this is one machine's server: its worker may be its superuser.
+    'onceper.embedded': 'on',
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

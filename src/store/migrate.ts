@@ -9,6 +9,11 @@ import { faultOf } from './fault.ts';
 const MIGRATION_LOCK = '7160112403';
 const LOCK_TIMEOUT = '10s';
 
+/** From 0011 on what a migration makes belongs to the group of owners, whoever of them migrates. */
+const AS_OWNER = `select set_config('role', 'onceper_owner', true)
+  from pg_namespace n join pg_roles r on r.oid = n.nspowner
+ where n.nspname = 'onceper' and r.rolname = 'onceper_owner'`;
+
 /**
  * Brings the database to this release's schema: numbered plain SQL, forward only, a transaction a file. Any number of
  * starters at once: one migrates, the others wait and find it done. A migrator that was killed leaves nothing to repair:
@@ -94,7 +99,13 @@ function migration(sql: string): Knex.Migration {
   const text = sql.replaceAll('?', String.raw`\?`);
   return {
     // A short lock time-out: an ALTER that waits behind a long reader would stall everyone queued behind it.
-    up: (db) => db.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).then(() => db.raw(text)),
+    async up(db) {
+      await db.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+      await db.raw(AS_OWNER);
+      await db.raw(text);
+      // knex writes its own row in this transaction, into a table that is the login's.
+      await db.raw('reset role');
+    },
     down: () => Promise.reject(new Error('migrations go forward only')),
   };
 }

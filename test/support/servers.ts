@@ -63,7 +63,14 @@ export async function setup(project: TestProject): Promise<Stop> {
 
 async function providedDatabase(dir: string, stops: Stop[]): Promise<string> {
   const given = process.env['DATABASE_URL'];
-  if (given !== undefined && given !== '') return given;
+  if (given !== undefined && given !== '') {
+    // Workers of the tests are the role that makes their databases.
+    await onServer(given, (client) => client.query(`alter role current_user set onceper.embedded = 'on'`));
+    stops.push(() =>
+      onServer(given, async (client) => void (await client.query('alter role current_user reset onceper.embedded'))),
+    );
+    return given;
+  }
   const server = await startPostgres({ dir: path.join(dir, 'postgres'), port: await freePort(), durable: false });
   stops.push(server.stop);
   return server.url;
