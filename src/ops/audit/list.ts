@@ -2,7 +2,7 @@ import type { Tx } from '../../kernel/sql.ts';
 import { type AuditFilter, filteredEntries, type StoredEntry } from '../../store/audit-read.ts';
 
 /** An entry as it is shown; `next` of the list goes on before this number. */
-export interface ShownEntry extends Omit<StoredEntry, 'detail' | 'previous'> {
+interface ShownEntry extends Omit<StoredEntry, 'detail' | 'previous'> {
   readonly detail: unknown;
 }
 
