@@ -1,4 +1,7 @@
+import type { Job, JobContext } from '../src/jobs/job.ts';
 import type { AfterAttempt } from '../src/kernel/budget.ts';
+import type { EffectSelect } from '../src/kernel/effect-select.ts';
+import { parseKey } from '../src/kernel/key.ts';
 import { leaseTimes } from '../src/kernel/lease.ts';
 import type { Instant } from '../src/kernel/sql.ts';
 import { auditHead } from '../src/store/audit.ts';
@@ -99,7 +102,8 @@ export async function close(services: ActivityServices, input: GrantInput): Prom
   const began = performance.now();
   // A whole lease for the closing transaction: the last slice's renewer has stopped, and it must not run during close.
   await renewLease(db, grant);
-  const closed = await closeAction(db, grant, (tx, results) => job.close(tx, context, results));
+  const notices = noticesOf(services, job, context);
+  const closed = await closeAction(db, grant, (tx, results) => job.close(tx, context, results), notices);
   const about = { job: job.id, key: input.key, fence: input.fence };
   if (closed.kind === 'done') {
     log({ event: 'action_done', ...about, ms: Math.round(performance.now() - began) });
@@ -109,6 +113,12 @@ export async function close(services: ActivityServices, input: GrantInput): Prom
   }
   if (closed.kind === 'lease_lost') log({ event: 'lease_lost', ...about, step: 'close' });
   return closed;
+}
+
+/** What is told of the key, where there is anybody to tell. An adjustment delivers nothing. */
+function noticesOf({ audience }: ActivityServices, job: Job, context: JobContext): EffectSelect | null {
+  if (audience === undefined || audience.receivers.length === 0 || parseKey(context.key).adj !== null) return null;
+  return job.completed?.(context, audience) ?? null;
 }
 
 export interface EndInput extends GrantInput {

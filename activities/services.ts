@@ -1,3 +1,4 @@
+import type { Audience } from '../src/jobs/job.ts';
 import type { Registry } from '../src/jobs/registry.ts';
 import type { Anchor, AuditHead } from '../src/kernel/audit.ts';
 import type { Instant } from '../src/kernel/sql.ts';
@@ -19,6 +20,8 @@ export interface ActivityServices {
   readonly askForLook: () => Promise<void>;
   /** Anchors the head of the audit outside the database: a signed line of the log. Returns it, for Temporal to remember too. */
   readonly anchor: (head: AuditHead & { readonly at: Instant }) => Anchor;
+  /** Who is told of keys that close; nobody where it is absent. Names only: addresses and secrets are the relay's. */
+  readonly audience?: Audience;
   /** Aborted when the worker begins to drain: no further slice is begun. */
   readonly draining: AbortSignal;
 }

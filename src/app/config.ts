@@ -4,8 +4,10 @@ import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/e
 import { z } from 'zod';
 import { projectFolder } from '../embedded/project-folder.ts';
 import { runningServers } from '../embedded/server-state.ts';
+import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
+import { receiverList } from './receiver-list.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
 export interface Config {
@@ -43,6 +45,15 @@ export interface Config {
   };
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
+  /** Who is told of keys that close. */
+  readonly receivers: {
+    readonly addresses: readonly ReceiverAddress[];
+    /** Secrets as JSON, or the file that holds them; logged nowhere. */
+    readonly secrets: string | null;
+    readonly timeoutMs: number;
+    /** CloudEvents' `source`. */
+    readonly source: string;
+  };
 }
 
 /** What says who acts (actor.ts). */
@@ -103,6 +114,10 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
   ONCEPER_GATEWAY_RATE: count.optional(),
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
+  ONCEPER_RECEIVERS: receiverList.default([]),
+  ONCEPER_RECEIVER_SECRETS: z.string().optional(),
+  ONCEPER_RECEIVER_TIMEOUT: duration.default(10_000),
+  ONCEPER_EVENT_SOURCE: z.string().regex(/^\S+$/, 'a URI without blanks').default('onceper'),
 });
 
 type Environment = Readonly<Record<string, string>>;
@@ -154,6 +169,12 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
     },
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
+    receivers: {
+      addresses: own.ONCEPER_RECEIVERS,
+      secrets: own.ONCEPER_RECEIVER_SECRETS ?? null,
+      timeoutMs: own.ONCEPER_RECEIVER_TIMEOUT,
+      source: own.ONCEPER_EVENT_SOURCE,
+    },
   };
 }
 

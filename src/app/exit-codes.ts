@@ -26,6 +26,8 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   gateway_terms: EXIT.usage,
   gateway_unset: EXIT.usage,
   gateway_url: EXIT.usage,
+  receiver_secrets: EXIT.usage,
+  receiver_url: EXIT.usage,
   file_unreadable: EXIT.usage,
   malformed_amount: EXIT.usage,
   malformed_calendar: EXIT.usage,

@@ -29,11 +29,12 @@ export function renderList(session: Session, { effects, next, webhooks }: Outbox
 }
 
 export function renderEntry(session: Session, { effect, deliveries, webhooks, acts }: OutboxEntry): string {
-  const { number, state, code, amount, currency, attempts, lookUps, counterpartyId, dueAt, body } = effect;
+  const { number, state, code, amount, currency, attempts, lookUps, counterpartyId, dueAt, waitsFor, body } = effect;
   const facts = [
     `${number}`,
-    `  ${state}${code === null ? '' : ` (${code})`}, ${money(amount, currency)} ${currency ?? ''}`.trimEnd(),
+    `  ${state}${code === null ? '' : ` (${code})`}${amount === null ? '' : `, ${money(amount, currency)} ${currency ?? ''}`.trimEnd()}`,
     `  sent ${attempts} times, looked up ${lookUps} times${dueAt === null ? '' : `, due ${dueAt}`}`,
+    ...(waitsFor === null ? [] : [`  waits until ${waitsFor} has its fate`]),
     ...(counterpartyId === null ? [] : [`  at the counterparty: ${counterpartyId}`]),
     `  body: ${body}`,
   ];

@@ -7,27 +7,30 @@ import { clockOf } from '../store/database.ts';
 import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { openGateway } from './gateway.ts';
+import { openReceivers } from './receivers.ts';
 import { createDatabase, createProcessLog } from './services.ts';
 
 /**
  * `onceper relay`: delivers until SIGTERM, gives back what has not begun, finishes and records the calls in flight, and
- * returns what it did. Throws what openGateway throws, and OnceperError `gateway_terms`, `database_unreachable`.
+ * returns what it did. Throws what openGateway and openReceivers throw, and OnceperError `gateway_terms`, `database_unreachable`.
  */
 export async function runRelayProcess(config: Config, jobs: Registry): Promise<RelayCounts> {
   const log = createProcessLog(config, 'relay');
+  const receivers = openReceivers(config);
   const { gateway, address, connections } = openGateway(config);
   const signal = drainOnSignal(log, config.drainGraceMs);
   const db = createDatabase(config, log, { name: 'onceper relay', max: 4 });
   try {
     // A database that can't be reached now is a mistake of the start; later it is an outage, which the relay sits out.
     await clockOf(db);
-    log({ event: 'relay_started', gateway: address });
-    const services = { db, jobs, gateway };
+    const told = config.receivers.addresses.map(({ name }) => name);
+    log({ event: 'relay_started', gateway: address, receivers: told });
+    const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
     const concurrency = connections;
     const { callsPerSecond } = config.gateway;
     return await runRelay(services, { signal, concurrency, callsPerSecond, onEvent: (event) => logged(log, event) });
   } finally {
-    await gateway.close();
+    await Promise.all([gateway.close(), receivers?.close()]);
     await db.close();
     log({ event: 'stopped', code: 0 });
   }

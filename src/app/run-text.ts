@@ -10,14 +10,16 @@ export function sentenceOf(report: RunReport): string {
 
 /** A run's report for a person. */
 export function renderRun(report: RunReport): string {
-  const { key, run, decision, document, effects, reason, owner, state } = report;
+  const { key, run, decision, document, reason, owner, state } = report;
   const lines = [`run ${run}`, `  key       ${key ?? 'none'}`, `  decision  ${decision ?? 'none yet'}`];
   if (reason !== null) lines.push(`  because   ${reason}`);
   if (owner !== null && owner !== run) lines.push(`  owner     run ${owner}`);
   if (state !== null) lines.push(`  state     ${state}`);
   if (document !== null) lines.push(`  document  ${document.id}`);
-  const counts = Object.entries(effects).map(([name, count]) => `${count} ${name}`);
-  if (counts.length > 0) lines.push(`  effects   ${counts.join(', ')}`);
+  for (const name of ['effects', 'notices'] as const) {
+    const counts = Object.entries(report[name]).map(([known, count]) => `${count} ${known}`);
+    if (counts.length > 0) lines.push(`  ${name}   ${counts.join(', ')}`);
+  }
   if (decision === 'held') lines.push(`  approval  npx onceper approvals list --key ${key}`);
   else if (key !== null) lines.push(`  more      npx onceper why ${key}`);
   return lines.join('\n');

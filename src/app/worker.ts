@@ -10,6 +10,7 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import { type Activities, createActivities } from '../../activities/index.ts';
+import type { Audience } from '../jobs/job.ts';
 import type { Registry } from '../jobs/registry.ts';
 import type { Anchor, AuditHead } from '../kernel/audit.ts';
 import { OnceperError } from '../kernel/error.ts';
@@ -22,6 +23,7 @@ import { overprivileged } from '../store/privileges.ts';
 import { readKey, signingKey } from './actor.ts';
 import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
+import { audienceOf } from './receivers.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { askForLook, keepWatch } from './watch.ts';
 
@@ -40,6 +42,8 @@ export interface WorkerParts {
   readonly draining: AbortSignal;
   /** Signs the anchors of the audit; null leaves them unsigned. */
   readonly auditKey: KeyObject | null;
+  /** Who is told of keys that close; nobody where it is absent. */
+  readonly audience?: Audience;
   readonly workflowBundle?: WorkerOptions['workflowBundle'];
   /** Stands between Temporal and the activities, for faults on purpose. */
   readonly wrap?: (activities: Activities) => Activities;
@@ -127,6 +131,7 @@ export async function runWorker(config: Config): Promise<void> {
   installRuntime(log);
   const address = config.temporal.connectionOptions.address ?? '';
   const jobs = createJobs();
+  const audience = audienceOf(config);
   const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
   const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
   try {
@@ -147,6 +152,7 @@ export async function runWorker(config: Config): Promise<void> {
         slots: config.workerSlots,
         graceMs: config.drainGraceMs,
         draining,
+        audience,
         auditKey: config.auditKey === null ? null : readKey(config.auditKey, 'ONCEPER_AUDIT_KEY', signingKey),
       });
       if (draining.aborted) return;
@@ -154,7 +160,12 @@ export async function runWorker(config: Config): Promise<void> {
       const client = new Client({ connection, namespace: config.temporal.namespace });
       await refuseShortRetention(db, client, jobs);
       await keepWatch(client, config.taskQueue);
-      log({ event: 'worker_started', taskQueue: config.taskQueue, namespace: config.temporal.namespace });
+      log({
+        event: 'worker_started',
+        taskQueue: config.taskQueue,
+        namespace: config.temporal.namespace,
+        receivers: audience.receivers,
+      });
       await worker.run();
     } finally {
       await connection.close();

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { OnceperError } from '../kernel/error.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
-import { retryAfterMs } from './retry-after.ts';
+import { patienceOf } from './retry-after.ts';
 import { errorShape, pageShape, parseFoundTransfer, parseJson } from './transfer.ts';
 
 export interface HttpGatewayOptions {
@@ -96,7 +96,7 @@ function sendAnswer(got: Exchange): SendAnswer {
   }
   if (status === 409) return { kind: 'in_flight', status };
   if (status === 422) return { kind: 'key_reused', status };
-  if (status === 429) return { kind: 'busy', retryAfterMs: patienceOf(got), status };
+  if (status === 429) return { kind: 'busy', retryAfterMs: patienceOf(got.headers), status };
   // A request that timed out on the way in (408) has ended nowhere that we know of.
   if (status >= 400 && status < 500 && status !== 408)
     return { kind: 'refused', code: errorCode(text, status), status };
@@ -123,14 +123,6 @@ function pageOf(got: Exchange): Awaited<ReturnType<Gateway['list']>> {
   const page = parseJson(got.text, pageShape);
   if (page?.has_more === undefined) throw listFault('gateway_answer', 'malformed_answer');
   return { transfers: page.data, hasMore: page.has_more };
-}
-
-function patienceOf(got: Extract<Exchange, { kind: 'answered' }>): number {
-  return retryAfterMs(first(got.headers['retry-after']), first(got.headers['date']), Date.now());
-}
-
-function first(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : header?.[0];
 }
 
 function errorCode(text: string, status: number): string {

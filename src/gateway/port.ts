@@ -1,3 +1,4 @@
+import type { NoticeAnswer } from '../kernel/notice.ts';
 import type { FoundTransfer, LookUpAnswer, SendAnswer } from '../kernel/transfer.ts';
 
 export type { FoundTransfer, LookUpAnswer, SendAnswer, Transfer } from '../kernel/transfer.ts';
@@ -25,5 +26,17 @@ export interface Gateway {
     after?: string;
     limit: number;
   }): Promise<{ transfers: readonly FoundTransfer[]; hasMore: boolean }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The port of those who are told. It has no look-up, and nothing to look up: a receiver recognises a message by its number for
+ * good, which no payment provider promises; so it can never carry money. `send` takes one try, repeats nothing, does not throw
+ * for what a network can do, and answers `unsent` for a receiver that it does not know.
+ */
+export interface Receivers {
+  /** How long one send may take, milliseconds. */
+  readonly timeoutMs: number;
+  send(receiver: string, number: string, body: string, signal?: AbortSignal): Promise<NoticeAnswer>;
   close(): Promise<void>;
 }

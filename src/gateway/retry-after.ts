@@ -13,3 +13,12 @@ export function retryAfterMs(header: string | undefined, date: string | undefine
   const theirs = date === undefined ? Number.NaN : Date.parse(date);
   return Math.min(CAP_MS, Math.max(0, at - (Number.isNaN(theirs) ? now : theirs)));
 }
+
+/** How long an answer's own headers ask us to wait, in milliseconds. */
+export function patienceOf(headers: Readonly<Record<string, string | string[] | undefined>>): number {
+  return retryAfterMs(first(headers['retry-after']), first(headers['date']), Date.now());
+}
+
+function first(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.[0];
+}

@@ -1,6 +1,7 @@
 import type { Inspection } from '../kernel/admission.ts';
+import type { EffectSelect } from '../kernel/effect-select.ts';
 import type { PeriodBounds, PeriodCalendar } from '../kernel/period.ts';
-import type { Select, Tx } from '../kernel/sql.ts';
+import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
 import type { JobRule } from './rule.ts';
 
@@ -29,8 +30,15 @@ export interface SliceRange {
 /** What a slice leaves behind: a small result that close adds up, and a select of its effects over the job's own tables. */
 export interface Performed {
   readonly result: unknown;
-  /** Columns number, subject, effect, destination, body; the store inserts what it yields, no row passes through Node. */
-  readonly effects: Select | null;
+  /** The store inserts what it yields; no row passes through Node. */
+  readonly effects: EffectSelect | null;
+}
+
+/** Who is told of keys that close: receivers of webhooks, by the names that the configuration gives them. */
+export interface Audience {
+  readonly receivers: readonly string[];
+  /** CloudEvents' `source`: which installation speaks. */
+  readonly source: string;
 }
 
 /** What a period would come to as its rows stand now: how many subjects, and sums per currency, minor units as text. */
@@ -50,7 +58,7 @@ export interface SettledEffect {
 /**
  * What a job's author writes. Each function gets the open transaction, writes only the job's own schema, and may be called
  * again after a roll-back; none of them sends anything. The store calls them in the order of the path:
- * inspect (open) → seal, plan (first claim) → perform (each slice) → close → settleEffects (as effects become final).
+ * inspect (open) → seal, plan (first claim) → perform (each slice) → close, completed → settleEffects (as effects become final).
  */
 export interface Job {
   readonly id: string;
@@ -76,7 +84,12 @@ export interface Job {
   perform(tx: Tx, context: GrantedContext, slice: SliceRange): Promise<Performed>;
   /** Writes the document from the slices' stored results, in slice order, and returns the result that every duplicate is answered with. */
   close(tx: Tx, context: GrantedContext, slices: readonly unknown[]): Promise<unknown>;
-  /** Posts what became of effects, each at most once; `effects` are distinct numbers. */
+  /**
+   * What is told to others of a key that is done, as effects that move no money (currency XXX): a select over the job's own
+   * tables, run after `close` in the same transaction. Their bodies hold no personal data. Absent where a job tells nobody.
+   */
+  completed?(context: JobContext, audience: Audience): EffectSelect;
+  /** Posts what became of effects that move money, each at most once; `effects` are distinct numbers. */
   settleEffects(tx: Tx, effects: readonly SettledEffect[]): Promise<void>;
   /** The largest gap between a control account and its independent sum, per currency; 0n everywhere when the ledger balances. */
   ledgerGaps(tx: Tx): Promise<Readonly<Record<string, bigint>>>;

@@ -10,6 +10,9 @@ export interface EffectParts {
   readonly effect: string;
 }
 
+/** ISO 4217's code where no currency is involved: notices, which move no money, carry it. */
+export const NO_CURRENCY = 'XXX';
+
 const currencyForm = /^[A-Z]{3}$/;
 const adjustmentForm = /^adj-[1-9][0-9]*$/;
 
@@ -31,6 +34,11 @@ export function effectNumber(parts: EffectParts): string {
   if (!currencyForm.test(currency)) throw malformedNumber(number, `'${currency}' is not a currency code`);
   if (!effectForm.test(effect)) throw malformedNumber(number, `'${effect}' is not an effect's name`);
   return number;
+}
+
+/** Whether an effect moves money, by its number: the currency is the only part in capitals between two colons. */
+export function movesMoney(number: string): boolean {
+  return !number.includes(`:${NO_CURRENCY}:`);
 }
 
 /**

@@ -26,8 +26,13 @@ export type Event = Subject &
     | { readonly event: 'lease_lost'; readonly step: string }
     | { readonly event: 'action_done'; readonly ms: number }
     | { readonly event: 'activity_failed'; readonly step: string; readonly code: string; readonly message: string }
-    | { readonly event: 'worker_started'; readonly taskQueue: string; readonly namespace: string }
-    | { readonly event: 'relay_started'; readonly gateway: string }
+    | {
+        readonly event: 'worker_started';
+        readonly taskQueue: string;
+        readonly namespace: string;
+        readonly receivers: readonly string[];
+      }
+    | { readonly event: 'relay_started'; readonly gateway: string; readonly receivers: readonly string[] }
     | { readonly event: 'gateway_started'; readonly url: string; readonly journal: string }
     | { readonly event: 'draining'; readonly signal: string; readonly graceMs: number }
     | { readonly event: 'stopped'; readonly code: number }

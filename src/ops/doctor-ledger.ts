@@ -7,6 +7,7 @@ import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { backfillCommand } from './commands.ts';
 import { checkInTransit, checkWebhooks } from './doctor-money.ts';
+import { checkNotices } from './doctor-notices.ts';
 import { expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
 
@@ -49,6 +50,7 @@ export async function checkLedger(db: Database, registry: Registry): Promise<Che
   rows.push(...(await checked('effects', () => checkEffects(db))));
   rows.push(...(await checked('webhooks', () => checkWebhooks(db))));
   rows.push(...(await checked('delivery', () => checkDelivery(db))));
+  rows.push(...(await checked('notices', () => checkNotices(db))));
   return rows;
 }
 
@@ -114,9 +116,11 @@ const ALARMS: readonly {
 async function checkEffects(db: Database): Promise<Check[]> {
   const waiting = await effectsForAPerson(db);
   if (waiting.length === 0) return [ok('effects', 'none waits for a person')];
-  return waiting.map(({ key, state, count }) =>
-    fail('effects', `${count} of ${key} ${state.replaceAll('_', ' ')}`, `npx onceper outbox list --key ${key}`),
-  );
+  return waiting.map(({ key, state, count, movesMoney }) => {
+    const what = `${count} of ${key} ${state.replaceAll('_', ' ')}`;
+    const remedy = `npx onceper outbox list --key ${key}`;
+    return movesMoney ? fail('effects', what, remedy) : warn('notices', what, remedy);
+  });
 }
 
 /** A relay takes an effect within seconds of its time; five minutes of nobody taking it mean that none runs. */

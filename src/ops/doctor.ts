@@ -16,6 +16,8 @@ export interface Patient {
   readonly pendingMigrations: () => Promise<readonly string[]>;
   /** Throws where the counterparty's terms leave no moment for a safe re-send. */
   readonly checkGateway: () => Check;
+  /** Throws where the receivers that are configured can't be told with the secrets that are. */
+  readonly checkReceivers: () => Check;
 }
 
 /**
@@ -33,7 +35,9 @@ export async function examine(patient: Patient): Promise<Check[]> {
     }
   });
   const temporal = await reach('temporal', async () => ({ server: await patient.connectTemporal(), row: null }));
-  const rows = [...database.rows, ...temporal.rows, ...(await checked('gateway', async () => patient.checkGateway()))];
+  const rows = [...database.rows, ...temporal.rows];
+  rows.push(...(await checked('gateway', async () => patient.checkGateway())));
+  rows.push(...(await checked('receivers', async () => patient.checkReceivers())));
   try {
     rows.push(...(await examineServers(patient, database.server, temporal.server)));
   } finally {

@@ -3,7 +3,7 @@ import { isStalled } from '../jobs/expectation.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, Decision } from '../kernel/transitions.ts';
 import { actionByKey } from '../store/actions.ts';
-import { effectCounts } from '../store/outbox-read.ts';
+import { effectCounts, noticeCounts } from '../store/outbox-read.ts';
 import { runByStartId } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
 import { type Document, documentOf } from './document.ts';
@@ -14,7 +14,10 @@ export interface RunReport {
   readonly run: string;
   readonly decision: Decision | null;
   readonly document: Document | null;
+  /** Effects that move money, by state. */
   readonly effects: Readonly<Record<string, number>>;
+  /** What is told to receivers of webhooks, by state. */
+  readonly notices: Readonly<Record<string, number>>;
   readonly code: string | null;
   readonly reason: string | null;
   readonly decidedAt: Instant | null;
@@ -37,6 +40,7 @@ async function readRun(tx: Tx, id: string, key: string | null): Promise<RunRepor
     decision: run?.decision ?? null,
     document: action === null ? null : documentOf(action.result),
     effects: action === null ? {} : await effectCounts(tx, action.key),
+    notices: action === null ? {} : await noticeCounts(tx, action.key),
     code: run?.code ?? null,
     reason: run?.reason ?? null,
     decidedAt: run?.decidedAt ?? null,

@@ -3,11 +3,11 @@ import { type JobRule, parseRule, periodCalendar } from '../jobs/rule.ts';
 import { businessKey } from '../kernel/key.ts';
 import { periodBounds, periodClosedBy } from '../kernel/period.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
-import type { ActionState, AttemptOutcome, Decision, EffectState, Trigger } from '../kernel/transitions.ts';
+import type { ActionState, AttemptOutcome, Decision, Trigger } from '../kernel/transitions.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
 import { clockOf } from '../store/database.ts';
-import { effectCounts } from '../store/outbox-read.ts';
+import { type EffectCounts, effectCounts, noticeCounts } from '../store/outbox-read.ts';
 import { activeRule, ruleVersion } from '../store/rules.ts';
 import { runsOfKey, type StoredRun } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
@@ -31,7 +31,9 @@ export interface KeyStory {
   readonly runs: readonly StoredRun[];
   readonly attempts: readonly Attempt[];
   readonly slices: { readonly total: number; readonly done: number };
-  readonly effects: Partial<Record<EffectState, number>>;
+  /** Effects that move money, by state, and what is told to receivers of webhooks. */
+  readonly effects: EffectCounts;
+  readonly notices: EffectCounts;
 }
 
 /** Reads a key's story. Throws OnceperError `malformed_key`, `unknown_key`. */
@@ -54,6 +56,7 @@ export async function readKey(tx: Tx, key: string): Promise<KeyStory> {
     attempts: await attemptsOfKey(tx, key),
     slices: await sliceCounts(tx, key),
     effects: await effectCounts(tx, key),
+    notices: await noticeCounts(tx, key),
   };
 }
 
@@ -106,11 +109,13 @@ export interface ShownKey {
   readonly doneAt: Instant | null;
   readonly skippedReason: string | null;
   readonly delivering: boolean;
-  readonly effects: Partial<Record<EffectState, number>>;
+  /** Effects that move money, by state, and what is told to receivers of webhooks. */
+  readonly effects: EffectCounts;
+  readonly notices: EffectCounts;
 }
 
 export function shownKey(story: KeyStory): ShownKey {
-  const { key, action, runs, attempts, slices, effects } = story;
+  const { key, action, runs, attempts, slices, effects, notices } = story;
   return {
     key,
     state: stateOf(story),
@@ -136,6 +141,7 @@ export function shownKey(story: KeyStory): ShownKey {
     skippedReason: action?.skippedReason ?? null,
     delivering: action?.delivering ?? false,
     effects,
+    notices,
   };
 }
 

@@ -83,8 +83,9 @@ function backfillStep({ job, nominal }: KeyStory, why: string): Step[] {
   return nominal === null ? [] : [{ why, command: backfillCommand(job, nominal, nominal) }];
 }
 
-function effectSteps({ key, effects, action }: KeyStory): Step[] {
-  const count = (...states: (keyof typeof effects)[]) => states.reduce((sum, state) => sum + (effects[state] ?? 0), 0);
+function effectSteps({ key, effects, notices, action }: KeyStory): Step[] {
+  const count = (...states: (keyof typeof effects)[]) =>
+    states.reduce((sum, state) => sum + (effects[state] ?? 0) + (notices[state] ?? 0), 0);
   if (action === null || action.doneAt === null) return [];
   const steps: Step[] = [];
   if (count('pending', 'sending', 'unknown', 'pending_external') > 0) {

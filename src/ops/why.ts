@@ -1,12 +1,12 @@
 import { isCurrency } from '../kernel/currency.ts';
 import { formatAmount } from '../kernel/money.ts';
 import type { Tx } from '../kernel/sql.ts';
-import type { EffectState } from '../kernel/transitions.ts';
 import type { Attempt } from '../store/attempts.ts';
 import type { StoredRun } from '../store/runs.ts';
 import { between, bothClocks, clocksNote, inWords } from './both-clocks.ts';
 import { documentOf } from './document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
+import { effectLines, noticeLines } from './why-effects.ts';
 import { nextSteps, type Step } from './why-next.ts';
 import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
 
@@ -30,6 +30,7 @@ export async function explainKey(tx: Tx, key: string): Promise<Explanation> {
     { title: 'Who holds it', lines: holder(story) },
     { title: 'Work', lines: workLines(story) },
     { title: 'Effects', lines: effectLines(story) },
+    { title: 'Notices', lines: noticeLines(story) },
   ].filter(({ lines }) => lines.length > 0);
   return {
     ...shownKey(story),
@@ -126,25 +127,6 @@ function workLines({ slices, action, zone }: KeyStory): string[] {
 function money(amount: string, currency: string): string {
   return isCurrency(currency) && /^-?\d+$/.test(amount) ? formatAmount(BigInt(amount), currency) : amount;
 }
-
-function effectLines({ effects, action }: KeyStory): string[] {
-  const isDone = action !== null && action.doneAt !== null;
-  return (Object.entries(effects) as [EffectState, number][]).map(
-    ([state, count]) => `${count} ${state}: ${isDone ? MEANING[state] : 'nothing is sent before the document exists'}`,
-  );
-}
-
-const MEANING: Readonly<Record<EffectState, string>> = {
-  pending: 'a relay sends them',
-  sending: 'a relay holds them',
-  unknown: 'sent without an answer; they are looked up by number, and never re-sent before that',
-  pending_external: 'the counterparty has them and has not finished',
-  succeeded: 'paid',
-  failed: 'refused by the counterparty; the amounts are on hold',
-  returned: 'paid and returned; the amounts are on hold',
-  needs_attention: 'a person must look: the relay will not touch them again',
-  dead: 'never sent and given up; a person must look',
-};
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

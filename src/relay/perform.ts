@@ -1,23 +1,25 @@
-import { hash } from 'node:crypto';
-import type { LookUpAnswer, SendAnswer, Transfer } from '../gateway/port.ts';
+import type { Gateway, LookUpAnswer, SendAnswer, Transfer } from '../gateway/port.ts';
+import { routeOf } from '../gateway/routes.ts';
 import { parseTransfer } from '../gateway/transfer.ts';
 import { afterLookUp, afterSend, firstStep, resendWindowMs, type Verdict } from '../kernel/delivery.ts';
-import { codeOf } from '../kernel/error.ts';
-import type { DeliveryTry, EffectOutcome } from '../store/outbox-record.ts';
 import { beginResend, type TakenEffect } from '../store/outbox-take.ts';
 import { faultEvent } from './events.ts';
+import {
+  askAdapter,
+  codeAndStatus,
+  heldState,
+  outcomeOf,
+  type Performed,
+  reportCall,
+  sha256,
+  tryOf,
+} from './performed.ts';
 import type { RelayPlan, RelayServices } from './plan.ts';
-
-/**
- * What came of one taken effect: an outcome to record; nothing begun, so it can be given back; taken over by another relay;
- * or left as it is in the ledger, where the end of its lease makes it due again.
- */
-export type Performed =
-  | { readonly kind: 'outcome'; readonly outcome: EffectOutcome }
-  | { readonly kind: 'not_begun' | 'lost' | 'left' };
+import { tell } from './tell.ts';
 
 interface Performance {
   readonly services: RelayServices;
+  readonly gateway: Gateway;
   readonly plan: RelayPlan;
   readonly effect: TakenEffect;
   readonly expected: Transfer | null;
@@ -25,8 +27,9 @@ interface Performance {
 }
 
 /**
- * Performs one taken effect, outside any transaction: a fresh one is sent; any other is looked up, and sent again only when
- * the look-up allows it and the ledger has counted the try first. `until` is the lease's end on the process's steady clock:
+ * Performs one taken effect, outside any transaction, by the adapter that its destination's kind asks for. Of those that move
+ * money a fresh one is sent; any other is looked up, and sent again only when the look-up allows it and the ledger has counted
+ * the try first. `until` is the lease's end on the process's steady clock:
  * a call begins only while enough is left, so a relay that was stopped and woke up hours later sends nothing.
  */
 export async function perform(
@@ -36,7 +39,10 @@ export async function perform(
   until: number,
   signal: AbortSignal,
 ): Promise<Performed> {
-  const act: Performance = { services, plan, effect, expected: parseTransfer(effect.body), signal };
+  const route = routeOf(services, effect.destination);
+  if (route.kind === 'webhook') return tell({ services, plan, effect, route, signal }, until);
+  const { gateway } = route;
+  const act: Performance = { services, gateway, plan, effect, expected: parseTransfer(effect.body), signal };
   const step = firstStep(effect, effect.number, act.expected, plan.terms);
   if (step.kind === 'becomes') return outcomeOf(effect, effect.fence, heldState(effect), step, []);
   if (!hasTime(plan, until) || !(await plan.pace.turn(until - plan.callMs, signal))) return { kind: 'not_begun' };
@@ -48,17 +54,17 @@ function hasTime(plan: RelayPlan, until: number): boolean {
 }
 
 async function lookUp(act: Performance): Promise<Performed> {
-  const { services, plan, effect, expected } = act;
+  const { gateway, plan, effect, expected } = act;
   const began = performance.now();
-  const answer = await askGateway(
-    () => services.gateway.lookUp(effect.number, act.signal),
+  const answer = await askAdapter(
+    () => gateway.lookUp(effect.number, act.signal),
     (code): LookUpAnswer => ({ kind: 'unknown', code, status: null }),
   );
-  report(act, 'looked_up', effect.fence, effect.attempts, answer, began);
+  reportCall(act, 'looked_up', effect.fence, effect.attempts, answer, began);
   const verdict = afterLookUp(effect, expected, answer, plan.terms, plan.random());
   if (verdict.kind === 'resend') return resend(act, verdict.expected, codeAndStatus(answer).status);
   return outcomeOf(effect, effect.fence, heldState(effect), verdict, [
-    tryOf(effect, effect.fence, 'look_up', answer, verdict),
+    tryOf(effect, effect.fence, 'look_up', answer, verdict, answerText(answer, verdict)),
   ]);
 }
 
@@ -83,77 +89,16 @@ async function resend(act: Performance, expected: Transfer, status: number | nul
 }
 
 async function send(act: Performance, expected: Transfer, fence: bigint, attempts: number): Promise<Performed> {
-  const { services, plan, effect } = act;
+  const { gateway, plan, effect } = act;
   const began = performance.now();
-  const answer = await askGateway(
-    () => services.gateway.send(effect.number, effect.body, act.signal),
+  const answer = await askAdapter(
+    () => gateway.send(effect.number, effect.body, act.signal),
     (code): SendAnswer => ({ kind: 'unknown', code, status: null }),
   );
-  report(act, 'sent', fence, attempts, answer, began);
+  reportCall(act, 'sent', fence, attempts, answer, began);
   const verdict = afterSend({ ...effect, attempts }, expected, answer, plan.terms, plan.random());
-  return outcomeOf(effect, fence, 'sending', verdict, [tryOf(effect, fence, 'send', answer, verdict)]);
-}
-
-/** An adapter that throws has told us nothing: after a send the effect's fate is unknown, whatever the exception says. */
-async function askGateway<Answer>(ask: () => Promise<Answer>, unknown: (code: string) => Answer): Promise<Answer> {
-  try {
-    return await ask();
-  } catch (error) {
-    return unknown(`adapter_threw_${codeOf(error) ?? 'error'}`);
-  }
-}
-
-function report(
-  { plan, effect }: Performance,
-  kind: 'sent' | 'looked_up',
-  fence: bigint,
-  attempt: number,
-  answer: SendAnswer | LookUpAnswer,
-  began: number,
-): void {
-  const { number, job, key } = effect;
-  const ms = Math.round(performance.now() - began);
-  plan.emit({ kind, number, job, key, fence, attempt, answer: answer.kind, ...codeAndStatus(answer), ms });
-}
-
-function outcomeOf(
-  effect: TakenEffect,
-  fence: bigint,
-  held: EffectOutcome['held'],
-  verdict: Verdict,
-  tries: readonly DeliveryTry[],
-): Performed {
-  const { number, key, subject } = effect;
-  return { kind: 'outcome', outcome: { number, key, subject, fence, held, verdict, tries } };
-}
-
-/** The state that the take has left the row in. */
-function heldState(effect: TakenEffect): EffectOutcome['held'] {
-  if (effect.before === 'pending') return 'sending';
-  return effect.before === 'pending_external' ? 'pending_external' : 'unknown';
-}
-
-function tryOf(
-  effect: TakenEffect,
-  fence: bigint,
-  step: DeliveryTry['step'],
-  answer: SendAnswer | LookUpAnswer,
-  verdict: Verdict,
-): DeliveryTry {
-  return {
-    number: effect.number,
-    fence,
-    step,
-    requestHash: sha256(step === 'send' ? effect.body : effect.number),
-    outcome: answer.kind,
-    ...codeAndStatus(answer),
-    counterpartyId: verdict.counterpartyId,
-    answer: answerText(answer, verdict),
-  };
-}
-
-function codeAndStatus(answer: SendAnswer | LookUpAnswer): { code: string | null; status: number | null } {
-  return { code: 'code' in answer ? answer.code : null, status: 'status' in answer ? answer.status : null };
+  const evidence = tryOf(effect, fence, 'send', answer, verdict, answerText(answer, verdict));
+  return outcomeOf(effect, fence, 'sending', verdict, [evidence]);
 }
 
 /** The transfer's status; all of the answer where a person must compare it with the frozen body. */
@@ -162,8 +107,4 @@ function answerText(answer: SendAnswer | LookUpAnswer, verdict: Verdict): string
   if (transfers.length === 0) return null;
   if (verdict.state === 'needs_attention') return JSON.stringify(transfers).slice(0, 2_000);
   return transfers.map((transfer) => transfer.status).join(' ');
-}
-
-function sha256(text: string): string {
-  return hash('sha256', text);
 }

@@ -1,4 +1,5 @@
-import type { Gateway } from '../gateway/port.ts';
+import { RECEIVER_CONNECTIONS } from '../gateway/receivers.ts';
+import type { Adapters } from '../gateway/routes.ts';
 import type { Registry } from '../jobs/registry.ts';
 import {
   type BackOff,
@@ -7,15 +8,15 @@ import {
   type DeliveryBudget,
   type DeliveryTerms,
 } from '../kernel/delivery.ts';
+import { NOTICE_DEFAULTS, type NoticeTerms } from '../kernel/notice.ts';
 import type { Database } from '../store/database.ts';
 import type { RelayEvent } from './events.ts';
 import { createPace, type Pace } from './pace.ts';
 
 /** What a relay works with. A pool of two connections suffices: none is held while the counterparty is asked. */
-export interface RelayServices {
+export interface RelayServices extends Adapters {
   readonly db: Database;
   readonly jobs: Registry;
-  readonly gateway: Gateway;
 }
 
 /** Everything is optional; milliseconds. */
@@ -30,6 +31,8 @@ export interface RelayOptions {
   readonly leaseMs?: number;
   readonly budget?: Partial<DeliveryBudget>;
   readonly backOff?: Partial<BackOff>;
+  /** How long it goes on with what is told to receivers of webhooks. */
+  readonly notices?: Partial<NoticeTerms>;
   /** How long recorded answers are kept while the database is away; afterwards look-ups find them again. */
   readonly recordPatienceMs?: number;
   /** How long an idle relay waits for a message before it asks: at first, and at most after doubling. */
@@ -41,14 +44,17 @@ export interface RelayOptions {
 /** Options with nothing left open. */
 export interface RelayPlan {
   readonly batch: number;
-  readonly concurrency: number;
+  readonly concurrency: { readonly transfers: number; readonly notices: number };
   readonly leaseMs: number;
   /** What must be left of a lease for a call to begin: the call's own time-out, and time to record its answer. */
   readonly callMs: number;
+  /** The same of a receiver of webhooks. */
+  readonly noticeMs: number;
   readonly recordPatienceMs: number;
   readonly pollMs: { readonly first: number; readonly cap: number };
   readonly pace: Pace;
   readonly terms: DeliveryTerms;
+  readonly notices: NoticeTerms;
   readonly random: () => number;
   readonly emit: (event: RelayEvent) => void;
 }
@@ -78,15 +84,18 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
   };
   checkTerms(terms);
   const callMs = properties.timeoutMs + RECORD_MARGIN_MS;
+  const noticeMs = (services.receivers?.timeoutMs ?? 0) + RECORD_MARGIN_MS;
   return {
     batch: options.batch ?? 400,
-    concurrency: options.concurrency ?? 32,
-    leaseMs: Math.max(options.leaseMs ?? 2 * callMs, callMs + MIN_WAIT_MS),
+    concurrency: { transfers: options.concurrency ?? 32, notices: RECEIVER_CONNECTIONS },
+    leaseMs: Math.max(options.leaseMs ?? 2 * callMs, Math.max(callMs, noticeMs) + MIN_WAIT_MS),
     callMs,
+    noticeMs,
     recordPatienceMs: options.recordPatienceMs ?? 60_000,
     pollMs: options.pollMs ?? POLL_MS,
     pace: createPace(options.callsPerSecond ?? null),
     terms,
+    notices: { ...NOTICE_DEFAULTS, ...options.notices },
     random: options.random ?? Math.random,
     emit: options.onEvent ?? (() => undefined),
   };

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { TakenEffect } from '../store/outbox-take.ts';
 import { createBell } from './bell.ts';
 import { createGiveBack } from './give-back.ts';
+import { createLanes } from './lanes.ts';
 import { perform } from './perform.ts';
 import type { RelayPlan, RelayServices } from './plan.ts';
 import { createRecorder, reportLost } from './recorder.ts';
@@ -17,6 +18,13 @@ export interface Pump {
   /** Begins nothing more: what has not begun is given back. */
   stop(): void;
   inHand(): number;
+  /** True when nothing that moves money is in hand; a slow receiver may still be. */
+  isQuiet(): boolean;
+}
+
+interface InHand {
+  readonly effect: TakenEffect;
+  readonly until: number;
 }
 
 /** Starts a pump; `signal` aborts the calls in flight, for the end of a drain's grace. */
@@ -26,44 +34,35 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
   const bell = createBell();
   const recorder = createRecorder(services, plan, signal, () => bell.ring());
   const giveBack = createGiveBack(services, plan, bell);
-  const queue: { readonly effect: TakenEffect; readonly until: number }[] = [];
   // Half a batch is left to send while the next is taken: with less, the calls would stand still during its COMMIT.
-  const refillBelow = Math.max(plan.concurrency, plan.batch >> 1);
-  let inFlight = 0;
+  const refillBelow = Math.max(plan.concurrency.transfers, plan.batch >> 1);
+  const lanes = createLanes(plan.concurrency, performOne, () => bell.ring());
   let isStopped = false;
 
-  async function runner(): Promise<void> {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const { effect } = next;
-      const performed = await perform(services, plan, effect, next.until, signal);
-      if (performed.kind === 'outcome') recorder.add({ effect, outcome: performed.outcome });
-      else if (performed.kind === 'not_begun') giveBack.add([effect]);
-      else if (performed.kind === 'lost') await reportLost(services, plan, [effect]);
-      bell.ring();
-    }
-    inFlight -= 1;
+  async function performOne({ effect, until }: InHand): Promise<void> {
+    const performed = await perform(services, plan, effect, until, signal);
+    if (performed.kind === 'outcome') recorder.add({ effect, outcome: performed.outcome });
+    else if (performed.kind === 'not_begun') giveBack.add([effect]);
+    else if (performed.kind === 'lost') await reportLost(services, plan, [effect]);
     bell.ring();
   }
 
   return {
     offer(effects, until) {
       if (isStopped) return giveBack.add(effects);
-      queue.push(...effects.map((effect) => ({ effect, until })));
-      while (inFlight < plan.concurrency && queue.length > 0) {
-        inFlight += 1;
-        void runner();
-      }
+      lanes.add(effects.map((effect) => ({ effect, until })));
     },
-    roomy: () => bell.when(() => isStopped || (queue.length < refillBelow && recorder.backlog() < 4 * plan.batch)),
+    roomy: () => bell.when(() => isStopped || (lanes.waiting() < refillBelow && recorder.backlog() < 4 * plan.batch)),
     async empty() {
-      await bell.when(() => queue.length === 0 && inFlight === 0 && giveBack.isDone());
+      await bell.when(() => lanes.isEmpty() && giveBack.isDone());
       await recorder.settled();
     },
     stop() {
       isStopped = true;
-      giveBack.add(queue.splice(0).map(({ effect }) => effect));
+      giveBack.add(lanes.clear().map(({ effect }) => effect));
       bell.ring();
     },
-    inHand: () => queue.length + inFlight + recorder.backlog(),
+    inHand: () => lanes.inHand() + recorder.backlog(),
+    isQuiet: () => lanes.isQuiet() && recorder.backlog() === 0,
   };
 }

@@ -11,9 +11,6 @@ const SHORT = { statementTimeout: 5_000, lockTimeout: 1_000, idleInTransactionTi
 const TAKE = { ...SHORT, label: 'take', byIndex: true };
 const CLEAR = { ...SHORT, label: 'clear' };
 
-/** What a drain allows beyond a whole call: recording what came back. */
-const DRAIN_MARGIN_MS = 2_000;
-
 /**
  * Delivers one batch: takes due effects of delivering actions in one short transaction, performs them outside any, records
  * what came of them, and clears `delivering` of keys in which nothing is left to do. At most one transfer a number comes of
@@ -32,7 +29,7 @@ export async function relayOnce(services: RelayServices, options: RelayOptions =
 
 /**
  * Delivers until `signal` aborts; then takes nothing more, gives back what has not begun, finishes the calls in flight
- * within the gateway's time-out and a margin, records them and returns. A fault of the database is an event and a pause.
+ * within their time-outs and a margin, records them and returns. A fault of the database is an event and a pause.
  * @throws OnceperError `gateway_terms`.
  */
 export async function runRelay(
@@ -58,7 +55,7 @@ export async function runRelay(
       poll = plan.pollMs.first;
       continue;
     }
-    if (pump.inHand() === 0) {
+    if (pump.isQuiet()) {
       await clearFinished(services, plan);
       plan.emit({ kind: 'idle' });
     }
@@ -112,7 +109,7 @@ async function clearFinished(services: RelayServices, plan: RelayPlan): Promise<
 
 /** Past the grace the calls in flight are cut: their effects are recorded as unknown, and looked up by the next relay. */
 async function drained(pump: Pump, plan: RelayPlan, hardStop: AbortController): Promise<void> {
-  const timer = setTimeout(() => hardStop.abort(), plan.terms.timeoutMs + DRAIN_MARGIN_MS);
+  const timer = setTimeout(() => hardStop.abort(), Math.max(plan.callMs, plan.noticeMs));
   await pump.empty();
   clearTimeout(timer);
 }

@@ -1,4 +1,5 @@
 import type { Tx } from '../kernel/sql.ts';
+import { MOVES_MONEY } from './outbox-conditions.ts';
 
 /** Limits of a job, as its rule states them; null sets none. */
 export interface Limits {
@@ -45,18 +46,24 @@ async function backlog(tx: Tx, job: string, enough: number): Promise<number> {
     `select count(*)::int4 as n
        from (select from onceper.action a
                join onceper.outbox o on o.key = a.key and o.state in ('pending', 'sending', 'unknown', 'pending_external')
-              where a.delivering and a.job = $1
+              where a.delivering and a.job = $1 and ${MOVES_MONEY}
               limit $2) counted`,
     [job, enough],
   );
   return rows[0]?.n ?? 0;
 }
 
-/** Effects become deliverable when their key closes, so the oldest key that still delivers tells the age. Seconds. */
+/**
+ * Effects become deliverable when their key closes, so the oldest key that still delivers money tells the age. Seconds. A
+ * receiver of webhooks that is down must not hold up settlements.
+ */
 async function oldest(tx: Tx, job: string): Promise<number> {
   const { rows } = await tx.query<{ seconds: number }>(
     `select coalesce(extract(epoch from clock_timestamp() - min(done_at)), 0)::int4 as seconds
-       from onceper.action where delivering and job = $1`,
+       from onceper.action a
+      where a.delivering and a.job = $1
+        and exists (select from onceper.outbox o
+                     where o.key = a.key and o.state in ('pending', 'sending', 'unknown', 'pending_external') and ${MOVES_MONEY})`,
     [job],
   );
   return rows[0]?.seconds ?? 0;

@@ -1,4 +1,5 @@
 import type { Tx } from '../kernel/sql.ts';
+import { MOVES_MONEY } from './outbox-conditions.ts';
 
 /** Money of a job's effects that have no fate; `unreadable` bodies state none. */
 export interface UnfinishedMoney {
@@ -25,7 +26,7 @@ export async function unfinishedMoney(tx: Tx, job: string): Promise<UnfinishedMo
        from (select substring(o.body from '"currency":"([A-Z]{3})"') as currency,
                     substring(o.body from '"amount":"([0-9]{1,18})"')::int8 as amount
                from onceper.outbox o join onceper.action a on a.key = o.key
-              where a.job = $1 and o.state not in ('succeeded', 'failed', 'returned')) unfinished
+              where a.job = $1 and o.state not in ('succeeded', 'failed', 'returned') and ${MOVES_MONEY}) unfinished
       group by 1`,
     [job],
   );

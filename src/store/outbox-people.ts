@@ -12,6 +12,8 @@ export interface ListedEffect extends ShownEffect {
 /** One effect with everything that is known of its delivery. The body is what every send repeats, byte for byte. */
 export interface EffectRecord extends ListedEffect {
   readonly destination: string;
+  /** The effect that must have its fate before this one is sent. */
+  readonly waitsFor: string | null;
   readonly body: string;
   readonly fence: bigint;
   readonly lookUps: number;
@@ -67,7 +69,7 @@ export async function effectsInStates(
 /** One effect, or null where the outbox has no such number. */
 export async function effectRecord(tx: Tx, number: string): Promise<EffectRecord | null> {
   const { rows } = await tx.query<Omit<EffectRecord, 'currency' | 'amount'>>(
-    `select number, key, subject, destination, body, state, code, fence, attempts, lookups as "lookUps",
+    `select number, key, subject, destination, waits_for as "waitsFor", body, state, code, fence, attempts, lookups as "lookUps",
             counterparty_id as "counterpartyId", first_sent_at as "firstSentAt", last_sent_at as "lastSentAt",
             case when state in ('pending', 'sending', 'unknown', 'pending_external') then due_at end as "dueAt",
             final_at as "finalAt"

@@ -1,5 +1,6 @@
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
+import { MOVES_MONEY } from './outbox-conditions.ts';
 
 /** An effect as it is shown: money as decimal text of minor units, null where the body is no transfer. */
 export interface ShownEffect {
@@ -26,13 +27,35 @@ export interface EffectStanding {
  */
 const OF_KEY = `key = $1 and number > $1 || ':' and number < $1 || ';'`;
 
-/** How many effects of a key are in each state; states without one are absent. */
-export async function effectCounts(tx: Tx, key: string): Promise<Partial<Record<EffectState, number>>> {
+/** How many effects are in each state; states without one are absent. */
+export type EffectCounts = Partial<Record<EffectState, number>>;
+
+/** A key's effects that move money, by state: whether it is paid is read from them alone. */
+export async function effectCounts(tx: Tx, key: string): Promise<EffectCounts> {
+  return countsWhere(tx, key, MOVES_MONEY);
+}
+
+/** What a key tells to receivers of webhooks, by state. */
+export async function noticeCounts(tx: Tx, key: string): Promise<EffectCounts> {
+  return countsWhere(tx, key, `not ${MOVES_MONEY}`);
+}
+
+async function countsWhere(tx: Tx, key: string, condition: string): Promise<EffectCounts> {
   const { rows } = await tx.query<{ state: EffectState; count: number }>(
-    `select state, count(*)::int4 as count from onceper.outbox where ${OF_KEY} group by state order by state`,
+    `select state, count(*)::int4 as count from onceper.outbox where ${OF_KEY} and ${condition} group by state order by state`,
     [key],
   );
   return Object.fromEntries(rows.map((row) => [row.state, row.count]));
+}
+
+/** Whether the relay has effects of a key in hand that move money; stops at the first. */
+export async function hasMoneyToDeliver(tx: Tx, key: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `select from onceper.outbox
+      where key = $1 and state in ('pending', 'sending', 'unknown', 'pending_external') and ${MOVES_MONEY} limit 1`,
+    [key],
+  );
+  return rowCount === 1;
 }
 
 /** One page of a key's effects in the order of their numbers, at most `limit`; `next` is the `after` of the next page. */

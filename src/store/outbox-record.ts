@@ -1,4 +1,5 @@
 import type { Verdict } from '../kernel/delivery.ts';
+import { movesMoney } from '../kernel/effect-number.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
 
@@ -57,7 +58,9 @@ export async function recordOutcomes(
   return won;
 }
 
+/** A notice moves no money, so there is nothing to post. */
 function firstFate({ number, key, subject, verdict }: EffectOutcome): FinalEffect[] {
+  if (!movesMoney(number)) return [];
   if (verdict.state === 'failed') return [{ number, key, subject, state: 'failed' }];
   if (verdict.state === 'succeeded' || verdict.state === 'returned') {
     return [{ number, key, subject, state: 'succeeded' }];

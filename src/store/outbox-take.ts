@@ -1,5 +1,6 @@
 import type { EffectInHand } from '../kernel/delivery.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { IS_ITS_TURN } from './outbox-conditions.ts';
 
 /** An effect under a relay's lease. Every later write names its fence; a relay that lost it affects 0 rows. */
 export interface TakenEffect extends EffectInHand {
@@ -15,7 +16,8 @@ export interface TakenEffect extends EffectInHand {
 /**
  * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
  * one becomes `sending`, its try counted before the first byte; a `sending` past its lease becomes `unknown`, and like the
- * other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for.
+ * other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
+ * is an effect that waits for an earlier one of its subject and destination until that has its fate.
  */
 export async function takeDueEffects(
   tx: Tx,
@@ -33,6 +35,7 @@ export async function takeDueEffects(
                where outbox.key = a.key
                  and outbox.state in ('pending', 'sending', 'unknown', 'pending_external')
                  and outbox.due_at <= (select clock_timestamp())
+                 and ${IS_ITS_TURN}
                order by outbox.due_at
                limit $1
                  for update of outbox skip locked) o

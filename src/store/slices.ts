@@ -1,6 +1,7 @@
+import type { EffectSelect } from '../kernel/effect-select.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { LeaseTimes } from '../kernel/lease.ts';
-import type { Select, Tx } from '../kernel/sql.ts';
+import type { Tx } from '../kernel/sql.ts';
 import { type Database, type TransactionSettings, transaction } from './database.ts';
 
 /** A range of subject ids, both ends inclusive, in the order of collation "C". */
@@ -25,7 +26,7 @@ export type SliceOutcome =
 /** What the job wrote for one slice: a small result, and the select of its effects. */
 export interface SliceWork {
   readonly result: unknown;
-  readonly effects: Select | null;
+  readonly effects: EffectSelect | null;
 }
 
 /** Stores the slice plan of a key in one statement; called by the first grant only. */
@@ -110,12 +111,22 @@ async function markSlice(tx: Tx, grant: Grant, slice: number): Promise<PlannedSl
   return rows[0] ?? null;
 }
 
-/** Inserts the job's effects without a row passing through Node. A number that exists means that a slice was written twice. */
-async function writeEffects(tx: Tx, grant: Grant, effects: Select): Promise<void> {
+/** The nearest earlier effect that the outbox holds; none where a destination is new, or was left out for a time. */
+const NEAREST_EARLIER = `(select earlier.number
+     from unnest(e.waits_for) with ordinality as w (number, nth)
+     join onceper.outbox earlier on earlier.number = w.number
+    order by w.nth limit 1)`;
+
+/**
+ * Inserts the job's effects without a row passing through Node. A number that exists means that a slice was written twice, or
+ * a key closed twice.
+ */
+export async function writeEffects(tx: Tx, grant: Grant, effects: EffectSelect): Promise<void> {
   const next = effects.values.length;
+  const waitsFor = effects.isOrdered === true ? NEAREST_EARLIER : 'null';
   await tx.query(
-    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
-     select e.number, $${next + 1}, e.subject, e.effect, e.destination, e.body, $${next + 2}
+    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, waits_for)
+     select e.number, $${next + 1}, e.subject, e.effect, e.destination, e.body, $${next + 2}, ${waitsFor}
        from (${effects.text}) e`,
     [...effects.values, grant.key, grant.fence],
   );

@@ -1,4 +1,5 @@
 import type { Verdict } from '../kernel/delivery.ts';
+import { movesMoney } from '../kernel/effect-number.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
 import type { FinalEffect, Settle } from './outbox-record.ts';
@@ -110,9 +111,9 @@ export async function deferWebhook(
 
 /**
  * Moves a locked effect to its verdict and raises its fence, so that a relay in flight affects 0 rows and re-reads; lets the
- * job post the fate, in the caller's transaction. A returned transfer whose success was never heard of passes through
- * `succeeded`, with both postings. An effect that was never sent and becomes `unknown` counts as sent now, or no look-up
- * could be timed. Returns the fence after it, null where state or fence were others.
+ * job post the fate, where the effect moves money, in the caller's transaction. A returned transfer whose success was never
+ * heard of passes through `succeeded`, with both postings. An effect that was never sent and becomes `unknown` counts as sent
+ * now, or no look-up could be timed. Returns the fence after it, null where state or fence were others.
  */
 export async function moveToldEffect(
   tx: Tx,
@@ -121,7 +122,7 @@ export async function moveToldEffect(
   settle: Settle,
 ): Promise<bigint | null> {
   const fence = await writeVerdict(tx, effect, verdict);
-  if (fence === null) return null;
+  if (fence === null || !movesMoney(effect.number)) return fence;
   const { number, key, subject } = effect;
   const fate = (state: FinalEffect['state']) => settle(tx, [{ number, key, subject, state }]);
   const { state } = verdict;

@@ -1,10 +1,12 @@
 import { createHttpGateway, type HttpGatewayOptions } from '../../src/gateway/http.ts';
-import type { Gateway } from '../../src/gateway/port.ts';
+import type { Gateway, Receivers } from '../../src/gateway/port.ts';
+import { createReceivers } from '../../src/gateway/receivers.ts';
 import type { EffectState } from '../../src/kernel/transitions.ts';
 import type { RelayOptions, RelayServices } from '../../src/relay/plan.ts';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
 import { type TestLedger, testRegistry } from '../support/ledger-rows.ts';
+import { TEST_SECRET } from '../support/receiver.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** Short enough that a test does not wait, long enough for a loaded machine to answer in. */
@@ -13,6 +15,12 @@ export const FAST: RelayOptions = { backOff: { baseMs: 5, capMs: 40 }, leaseMs: 
 /** A gateway to a simulator, with the promises that a test is about. */
 export function gatewayTo(url: string, options: Partial<HttpGatewayOptions> = {}): Gateway {
   return createHttpGateway({ url, keyWindowMs: 86_400_000, visibilityDelayMs: 0, timeoutMs: 1_000, ...options });
+}
+
+/** Receivers by their names and addresses, which all know the tests' secret. */
+export function receiversAt(urls: Readonly<Record<string, string>>, timeoutMs = 1_000): Receivers {
+  const known = Object.entries(urls).map(([name, url]) => ({ name, url, secrets: [TEST_SECRET] }));
+  return createReceivers(known, { timeoutMs });
 }
 
 export function servicesOf(ledger: Pick<TestLedger, 'db'>, gateway: Gateway, jobs = testRegistry()): RelayServices {

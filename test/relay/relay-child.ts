@@ -3,14 +3,16 @@ import type { RelayOptions } from '../../src/relay/plan.ts';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { testRegistry } from '../support/ledger-rows.ts';
-import { gatewayTo } from './harness.ts';
+import { gatewayTo, receiversAt } from './harness.ts';
 
 /** Where the relay in this process stops for good (SIGKILL), or until it is told to go on (SIGSTOP). */
-export type Point = 'taken' | 'stopped_when_taken' | 'resend' | 'answered' | 'settling' | 'recorded' | 'never';
+export type Point = 'taken' | 'stopped_when_taken' | 'resend' | 'answered' | 'told' | 'settling' | 'recorded' | 'never';
 
 export interface ChildInput {
   readonly databaseUrl: string;
   readonly gatewayUrl: string;
+  /** The receiver `accounting`, where the relay has one to tell. */
+  readonly receiverUrl?: string;
   readonly timeoutMs: number;
   readonly point: Point;
   readonly options: RelayOptions;
@@ -31,11 +33,20 @@ const gateway: Gateway = {
     return answer;
   },
 };
+const told = input.receiverUrl === undefined ? undefined : receiversAt({ accounting: input.receiverUrl });
+const receivers = told && {
+  ...told,
+  async send(...message: Parameters<typeof told.send>) {
+    const answer = await told.send(...message);
+    if (input.point === 'told') die();
+    return answer;
+  },
+};
 const jobs = testRegistry(() => {
   if (input.point === 'settling') die();
 });
 const counts = await relayOnce(
-  { db, jobs, gateway },
+  { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) },
   {
     ...input.options,
     onEvent(event) {
@@ -46,5 +57,5 @@ const counts = await relayOnce(
   },
 );
 process.stdout.write(`${JSON.stringify(counts)}\n`);
-await real.close();
+await Promise.all([real.close(), receivers?.close()]);
 await db.close();

@@ -85,6 +85,12 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['outbox_state_known', insert('onceper.outbox', { ...OTHER_NUMBER, state: 'paid' })],
   ['outbox_sent_is_counted', insert('onceper.outbox', { ...OTHER_NUMBER, attempts: 0 })],
   ['outbox_succeeded_is_named', insert('onceper.outbox', { ...OTHER_NUMBER, state: 'succeeded' })],
+  ['outbox_webhook_moves_no_money', insert('onceper.outbox', { ...OTHER_NUMBER, destination: 'webhook:accounting' })],
+  [
+    'outbox_waits_for_its_subject',
+    insert('onceper.outbox', { ...OTHER_NUMBER, waits_for: 'settlement:2026-08:m-1:GBP:payout' }),
+  ],
+  ['outbox_frozen', typed(`update onceper.outbox set waits_for = number`)],
   ['outbox_frozen', typed(`update onceper.outbox set body = '{"amount":"1"}'`)],
   ['outbox_never_deleted', typed('delete from onceper.outbox')],
   ['delivery_pk', insert('onceper.delivery')],

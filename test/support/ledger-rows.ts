@@ -70,6 +70,21 @@ export async function insertEffects(tx: Tx, key: string, count: number): Promise
   return rows.map((row) => row.number);
 }
 
+/** Writes one notice of a key to a receiver, due now; returns its number. */
+export async function insertNotice(
+  tx: Tx,
+  notice: { readonly key: string; readonly receiver: string; readonly waitsFor?: string },
+): Promise<string> {
+  const { key, receiver, waitsFor = null } = notice;
+  const number = `${key}:${receiver}:XXX:completed`;
+  await tx.query(
+    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, waits_for)
+     values ($1, $2, $3, 'completed', 'webhook:' || $3, $4, 1, $5)`,
+    [number, key, receiver, JSON.stringify({ specversion: '1.0', id: number, subject: key }), waitsFor],
+  );
+  return number;
+}
+
 /** What the test job posted, `number state` a line, in order. */
 export async function fates(tx: Tx): Promise<string[]> {
   const { rows } = await tx.query<{ fate: string }>(

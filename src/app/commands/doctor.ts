@@ -7,6 +7,7 @@ import { pendingMigrations } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { knownReceivers } from '../receivers.ts';
 import { reconcile } from '../reconcile-rewind.ts';
 import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
 import type { Session } from '../session.ts';
@@ -40,6 +41,7 @@ export const addDoctor: AddCommand = (program, act) => {
           connectTemporal: () => connectTemporal(config),
           pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
           checkGateway: () => gatewayCheck(config),
+          checkReceivers: () => receiversCheck(config),
         });
         const code = exitCodeOf(checks);
         session.answer({ ok: code === EXIT.done, checks: checks.map(rowOf) }, render(session, checks));
@@ -64,6 +66,20 @@ function gatewayCheck({ gateway }: Config): Check {
   const terms = `numbers remembered for ${inWords(keyWindowMs)}, visible after ${inWords(visibilityDelayMs)}`;
   if (gateway.url !== null) return ok('gateway', `${gateway.url}, ${terms}`);
   return warn('gateway', `ONCEPER_GATEWAY_URL is not set here; ${terms}`, 'set it where the relay runs');
+}
+
+/** The secrets are the relay's; a shell without them can't say more than the names. */
+function receiversCheck(config: Config): Check {
+  const { addresses, secrets } = config.receivers;
+  if (addresses.length === 0) return ok('receivers', 'none is told of settlements');
+  const named = addresses.map(({ name, url }) => `${name} at ${new URL(url).origin}`).join(', ');
+  if (secrets === null)
+    return warn('receivers', `${named}; ONCEPER_RECEIVER_SECRETS is not set here`, 'set it where the relay runs');
+  const changing = knownReceivers(config).filter((receiver) => receiver.secrets.length > 1);
+  return ok(
+    'receivers',
+    changing.length === 0 ? named : `${named}; two secrets for ${changing.map(({ name }) => name).join(', ')}`,
+  );
 }
 
 function render(session: Session, checks: readonly Check[]): string {

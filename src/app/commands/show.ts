@@ -34,12 +34,8 @@ function render(session: Session, story: KeyStory): string {
     ['release', shown.release ?? ''],
     ['slices', `${shown.slices.done} of ${shown.slices.total} done`],
     ['document', shown.document?.id ?? 'none'],
-    [
-      'effects',
-      Object.entries(shown.effects)
-        .map(([state, count]) => `${count} ${state}`)
-        .join(', ') || 'none',
-    ],
+    ['effects', countsOf(shown.effects) || 'none'],
+    ['notices', countsOf(shown.notices)],
   ].filter(([, value]) => value !== '');
   const runs = shown.runs.map((run) => [run.run, at(run.scheduledAt), run.trigger, run.actor, run.decision]);
   const attempts = shown.attempts.map((attempt) => [
@@ -64,6 +60,12 @@ function render(session: Session, story: KeyStory): string {
     parts.push(table(session, ['attempt', 'fence', 'outcome', 'code', 'began', 'ended', 'release'], attempts));
   }
   return parts.join('\n\n');
+}
+
+function countsOf(counts: ShownKey['effects']): string {
+  return Object.entries(counts)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ');
 }
 
 function isHeld({ state }: ShownKey): boolean {

@@ -1,6 +1,7 @@
 import type { Tx } from '../../kernel/sql.ts';
 import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
 import { close } from './close.ts';
+import { completed } from './completed.ts';
 import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
@@ -32,6 +33,7 @@ export function createSettlementJob(): Job {
     plan,
     perform,
     close,
+    completed,
     settleEffects,
     ledgerGaps,
     inTransit,

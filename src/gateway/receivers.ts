@@ -1,0 +1,107 @@
+import { Pool } from 'undici';
+import { OnceperError } from '../kernel/error.ts';
+import type { NoticeAnswer } from '../kernel/notice.ts';
+import { type Exchange, exchange } from './http-call.ts';
+import type { Receivers } from './port.ts';
+import { patienceOf } from './retry-after.ts';
+import { createWebhookSigner, type WebhookSigner } from './webhook-signature.ts';
+
+/** A receiver of webhooks by the name that its destination has, and its address. */
+export interface ReceiverAddress {
+  readonly name: string;
+  readonly url: string;
+}
+
+/** A receiver as a relay knows it. */
+export interface Receiver extends ReceiverAddress {
+  /** `whsec_` and base64. With more than one each message carries a signature of each, so that a receiver can change over. */
+  readonly secrets: readonly string[];
+}
+
+/** What a receiver says in its answer is of no interest, and one that never ends must not be read. */
+const MAX_ANSWER_BYTES = 16 * 1_024;
+
+/** Sends in flight to one receiver. */
+export const RECEIVER_CONNECTIONS = 4;
+
+/**
+ * The adapter for destinations of kind webhook: events in the envelope of Standard Webhooks. webhook-id is the number, and
+ * every send repeats the same bytes under it; webhook-timestamp is the try's own time, so that a late try is fresh. Redirects
+ * are not followed.
+ * @throws OnceperError `receiver_url`, `webhook_secret`.
+ */
+export function createReceivers(receivers: readonly Receiver[], options: { readonly timeoutMs: number }): Receivers {
+  const { timeoutMs } = options;
+  const lines = new Map(receivers.map((receiver) => [receiver.name, openLine(receiver, timeoutMs)]));
+  return {
+    timeoutMs,
+    async send(receiver, number, body, signal) {
+      const line = lines.get(receiver);
+      if (line === undefined) return { kind: 'unsent', code: 'receiver_unknown' };
+      const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8', ...signed(line, number, body) };
+      const call = { method: 'POST', path: line.path, headers, body, signal } as const;
+      return answerOf(await exchange(line.pool, { ...call, timeoutMs, maxBytes: MAX_ANSWER_BYTES }));
+    },
+    async close() {
+      await Promise.all([...lines.values()].map(({ pool }) => pool.close()));
+    },
+  };
+}
+
+interface Line {
+  readonly pool: Pool;
+  readonly path: string;
+  readonly signers: readonly WebhookSigner[];
+}
+
+function openLine({ name, url, secrets }: Receiver, timeoutMs: number): Line {
+  const base = parseReceiverUrl(url);
+  if (base === null) throw urlFault(name);
+  const pool = new Pool(base.origin, {
+    connections: RECEIVER_CONNECTIONS,
+    pipelining: 1,
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
+    keepAliveTimeout: 4_000,
+  });
+  return { pool, path: base.pathname + base.search, signers: secrets.map(createWebhookSigner) };
+}
+
+/** A receiver's address: http or https, without user, password and fragment; null for any other text. */
+export function parseReceiverUrl(url: string): URL | null {
+  const base = URL.canParse(url) ? new URL(url) : null;
+  if (base === null || !/^https?:$/.test(base.protocol) || base.hash !== '') return null;
+  return base.username === '' && base.password === '' ? base : null;
+}
+
+/** The headers of one try; with two secrets the signature header holds two, with a blank between them. */
+function signed({ signers }: Line, number: string, body: string): Record<string, string> {
+  const at = new Date();
+  const each = signers.map((signer) => signer.sign(number, at, body));
+  const [first] = each;
+  const signatures = each.map((headers) => headers['webhook-signature']).join(' ');
+  return first === undefined ? {} : { ...first, 'webhook-signature': signatures };
+}
+
+/** A status counts once its line has come, whatever became of the rest of the answer. */
+function answerOf(got: Exchange): NoticeAnswer {
+  if (got.kind === 'unsent') return got;
+  if (got.kind === 'broken' && got.status === null) return { ...got, kind: 'unknown', retryAfterMs: 0 };
+  const status = got.status ?? 0;
+  if (status >= 200 && status < 300) return { kind: 'acknowledged', status };
+  if (status === 410) return { kind: 'gone', status };
+  const retryAfterMs = got.kind === 'answered' ? patienceOf(got.headers) : 0;
+  if (status === 429) return { kind: 'busy', retryAfterMs, status };
+  return { kind: 'unknown', code: `http_${status}`, status, retryAfterMs: status === 503 ? retryAfterMs : 0 };
+}
+
+function urlFault(name: string): OnceperError {
+  return new OnceperError({
+    code: 'receiver_url',
+    message: `the address of receiver ${name} is no plain http or https address`,
+    remedy: 'write it without user, password and fragment, for example https://accounting.example/hooks',
+    at: name,
+  });
+}
