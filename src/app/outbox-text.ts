@@ -34,7 +34,7 @@ export function renderEntry(session: Session, { effect, deliveries, webhooks, ac
     `${number}`,
     `  ${state}${code === null ? '' : ` (${code})`}${amount === null ? '' : `, ${money(amount, currency)} ${currency ?? ''}`.trimEnd()}`,
     `  sent ${attempts} times, looked up ${lookUps} times${dueAt === null ? '' : `, due ${dueAt}`}`,
-    ...(waitsFor === null ? [] : [`  waits until ${waitsFor} has its fate`]),
+    ...(waitsFor === null || dueAt === null ? [] : [`  not before ${waitsFor} has its fate`]),
     ...(counterpartyId === null ? [] : [`  at the counterparty: ${counterpartyId}`]),
     `  body: ${body}`,
   ];

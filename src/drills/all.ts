@@ -10,6 +10,7 @@ import { lateResult } from './late-result.ts';
 import { lockOnly } from './lock-only.ts';
 import { lostCommitAck } from './lost-commit-ack.ts';
 import { pausedOverMonthEnd } from './paused-over-month-end.ts';
+import { receiverDown } from './receiver-down.ts';
 import { recordWithoutEffect } from './record-without-effect.ts';
 import { temporalErased } from './temporal-erased.ts';
 import { uniqueOnly } from './unique-only.ts';
@@ -25,6 +26,7 @@ export const DRILLS: readonly Drill[] = [
   databaseRewound,
   effectWithoutRecord,
   keyOutlived,
+  receiverDown,
   backfillNewKey,
   zombie,
   lateResult,
