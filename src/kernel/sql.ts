@@ -4,7 +4,15 @@
  * passes through a JavaScript Date, so the process's time zone can't move it.
  */
 export interface Tx {
-  query<Row>(text: string, values?: readonly unknown[]): Promise<{ readonly rows: Row[]; readonly rowCount: number }>;
+  /**
+   * With a name the server keeps the statement's plan for as long as the connection lives: for texts that are constants of
+   * the program, each under a name of its own.
+   */
+  query<Row>(
+    text: string,
+    values?: readonly unknown[],
+    name?: string,
+  ): Promise<{ readonly rows: Row[]; readonly rowCount: number }>;
 }
 
 /** A select over a job's own tables that the store embeds in a statement of its own; `$n` counts from 1. */

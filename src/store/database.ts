@@ -75,8 +75,8 @@ export function openDatabase(options: {
   return {
     pool,
     name: options.name,
-    async query<Row>(text: string, values?: readonly unknown[]) {
-      return execute<Row>(pool, text, values);
+    async query<Row>(text: string, values?: readonly unknown[], name?: string) {
+      return execute<Row>(pool, text, values, name);
     },
     serverVersion: cachedVersion(pool),
     close: () => pool.end(),
@@ -113,7 +113,7 @@ export async function transaction<T>(
 ): Promise<T> {
   const known = await knownSettings(db, settings);
   const client = await connect(db);
-  const tx: Tx = { query: (text, values) => execute(client, text, values) };
+  const tx: Tx = { query: (text, values, name) => execute(client, text, values, name) };
   let broken: Error | undefined;
   try {
     await tx.query(opening(known, db.name));
@@ -148,20 +148,31 @@ export async function connect(db: Database): Promise<pg.PoolClient> {
 
 /** A transaction interface over a client that is already in a transaction of the caller's. */
 export function asTx(client: pg.PoolClient): Tx {
-  return { query: (text, values) => execute(client, text, values) };
+  return { query: (text, values, name) => execute(client, text, values, name) };
 }
 
 async function execute<Row>(
   target: pg.Pool | pg.PoolClient,
   text: string,
   values?: readonly unknown[],
+  name?: string,
 ): Promise<{ rows: Row[]; rowCount: number }> {
   try {
-    const answer = values === undefined ? await target.query(text) : await target.query(text, [...values]);
+    const answer = await ask(target, text, values, name);
     return { rows: answer.rows as Row[], rowCount: answer.rowCount ?? 0 };
   } catch (error) {
     throw faultOf(error);
   }
+}
+
+function ask(
+  target: pg.Pool | pg.PoolClient,
+  text: string,
+  values: readonly unknown[] | undefined,
+  name: string | undefined,
+): Promise<pg.QueryResult> {
+  if (name !== undefined) return target.query({ name, text, values: [...(values ?? [])] });
+  return values === undefined ? target.query(text) : target.query(text, [...values]);
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {

@@ -119,6 +119,7 @@ async function moveEffects(tx: Tx, outcomes: readonly EffectOutcome[]): Promise<
       tries.map((t) => t.code),
       tries.map((t) => t.answer),
     ],
+    'onceper record outcomes',
   );
   return new Set(rows.map((row) => row.number));
 }

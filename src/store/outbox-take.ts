@@ -57,6 +57,7 @@ export async function takeDueEffects(
                (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
                (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs"`,
     [options.limit, options.leaseMs, options.jobs],
+    'onceper take due',
   );
   return rows;
 }

@@ -43,6 +43,7 @@ export async function settleEffects(tx: Tx, effects: readonly SettledEffect[]): 
       parts.map((part) => part.debit),
       parts.map((part) => part.credit),
     ],
+    'settlement settle effects',
   );
   if (rows[0]?.found !== effects.length) throw unknownEffect(effects.map((effect) => effect.number).join(', '));
 }
