@@ -1,3 +1,5 @@
+import { NOTICE_MUTATIONS } from './notice-mutations.ts';
+
 /** One deliberate bug: what is replaced in a copy of the checkout, and the fast tests that must then fail. */
 export interface Mutation {
   readonly name: string;
@@ -16,7 +18,6 @@ const MODEL = ['test/model/ledger.test.ts'];
 const CLOCK = ['test/store/clock.test.ts'];
 const CLAIM = ['test/store/claim.test.ts'];
 const INTERLEAVED = ['test/store/interleaved.test.ts'];
-const NOTICES = ['test/relay/notices.test.ts'];
 
 const LIVE = `state = 'running' and lease_until > clock_timestamp()`;
 const HOLDS_FENCE = `where key = $1 and fence = $2 and ${LIVE} for key share`;
@@ -260,41 +261,5 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: INTERLEAVED,
   },
-  {
-    name: 'notice taken before its turn',
-    edits: [edit('src/store/outbox-take.ts', '                 and ${IS_ITS_TURN}\n', '')],
-    tests: NOTICES,
-  },
-  {
-    name: 'notice that was put before a person lets the next go on',
-    edits: [edit('src/store/outbox-conditions.ts', `in ('succeeded', 'failed', 'returned'))`, `<> 'pending')`)],
-    tests: NOTICES,
-  },
-  {
-    name: 'notice repeated under a fresh number',
-    edits: [
-      edit(
-        'src/gateway/receivers.ts',
-        'async send(receiver, number, body, signal) {',
-        'async send(receiver, given, body, signal) {\n      const number = `${given}:${Math.random()}`;',
-      ),
-    ],
-    tests: NOTICES,
-  },
-  {
-    name: 'money repeated without a look-up',
-    edits: [edit('src/store/outbox-repeat.ts', ` and starts_with(destination, 'webhook:')`, '')],
-    tests: NOTICES,
-  },
-  {
-    name: 'one lane for money and receivers',
-    edits: [
-      edit(
-        'src/relay/lanes.ts',
-        `if (destination.kind === 'account') payouts.push(item);`,
-        'if (item) payouts.push(item);',
-      ),
-    ],
-    tests: NOTICES,
-  },
+  ...NOTICE_MUTATIONS,
 ];

@@ -1,10 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Gateway, Receivers } from '../../src/gateway/port.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { retryEffect } from '../../src/ops/outbox.ts';
-import type { RelayOptions, RelayServices } from '../../src/relay/plan.ts';
 import { relayOnce, runRelay } from '../../src/relay/relay.ts';
 import { transaction } from '../../src/store/database.ts';
 import { freezeDelivery, thawDelivery } from '../../src/store/epoch.ts';
@@ -12,48 +7,22 @@ import { effectCounts, noticeCounts } from '../../src/store/outbox-read.ts';
 import { beginRepeat } from '../../src/store/outbox-repeat.ts';
 import { takeDueEffects } from '../../src/store/outbox-take.ts';
 import { fates, insertEffect, insertEffects, insertNotice, TEST_JOB, useTestLedger } from '../support/ledger-rows.ts';
-import { type TestReceiver, useTestReceivers } from '../support/receiver.ts';
+import { useTestReceivers } from '../support/receiver.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
-import { age, deliveriesOf, FAST, gatewayTo, receiversAt, rowOf, servicesOf } from './harness.ts';
-import type { ChildInput } from './relay-child.ts';
+import { age, deliveriesOf, rowOf } from './harness.ts';
+import { QUICK, tellAll, useServices } from './telling.ts';
 
-const QUICK: RelayOptions = { ...FAST, notices: { backOff: { baseMs: 5, capMs: 40 } } };
 const ledger = useTestLedger();
 const bank = useTestBank();
 const receiver = useTestReceivers();
-const opened: (Gateway | Receivers)[] = [];
+const towards = useServices(ledger, bank);
 let key: string;
 
 beforeEach(async () => {
   key = await ledger.freshKey();
   await ledger.db.query('truncate public.fate');
 });
-afterEach(async () => {
-  for (const adapter of opened.splice(0)) await adapter.close();
-});
-
-/** A relay's services towards a bank and receivers of these names. */
-async function towards(told: Readonly<Record<string, TestReceiver>>, timeoutMs = 1_000): Promise<RelayServices> {
-  const { url } = await bank.start({});
-  const gateway = gatewayTo(url);
-  const urls = Object.fromEntries(Object.entries(told).map(([name, { url: own }]) => [name, own]));
-  const receivers = receiversAt(urls, timeoutMs);
-  opened.push(gateway, receivers);
-  return { ...servicesOf(ledger, gateway), receivers };
-}
-
-/** Relays until the receiver's notices of the key need the relay no more. */
-async function tellAll(services: RelayServices, options = QUICK) {
-  return waitFor(
-    async () => {
-      await relayOnce(services, options);
-      const counts = await noticeCounts(ledger.db, key);
-      return counts.pending === undefined && counts.sending === undefined && counts.unknown === undefined && counts;
-    },
-    { what: `every notice of ${key} to have its fate` },
-  );
-}
 
 test('a notice goes to the receiver of its destination, once, signed, under its number, and posts nothing', async () => {
   const accounting = await receiver();
@@ -83,7 +52,7 @@ describe('a receiver that', () => {
     expect(await effectCounts(ledger.db, key)).toEqual({ succeeded: 20 });
     expect(await rowOf(ledger, number)).toMatchObject({ state: 'pending', code: 'econnrefused', attempts: 1 });
     await accounting.start();
-    expect(await tellAll(services)).toEqual({ succeeded: 1 });
+    expect(await tellAll(services, key)).toEqual({ succeeded: 1 });
     expect(accounting.received).toMatchObject([{ id: number, isGenuine: true }]);
   });
 
@@ -113,7 +82,7 @@ describe('a receiver that', () => {
     const accounting = await receiver();
     accounting.treat((_, nth) => (nth < 3 ? treatment : { status: 200 }));
     const number = await insertNotice(ledger.db, { key, receiver: 'accounting' });
-    expect(await tellAll(await towards({ accounting }))).toEqual({ succeeded: 1 });
+    expect(await tellAll(await towards({ accounting }), key)).toEqual({ succeeded: 1 });
     expect(await deliveriesOf(ledger, number)).toEqual([first, first, 'send acknowledged']);
     expect(accounting.received.every(({ isGenuine }) => isGenuine)).toBe(true);
     expect(new Set(accounting.received.map(({ id, body }) => `${id} ${body}`)).size).toBe(1);
@@ -124,7 +93,7 @@ describe('a receiver that', () => {
     const accounting = await receiver();
     accounting.treat((_, nth) => (nth === 1 ? 'hang' : { status: 200 }));
     const number = await insertNotice(ledger.db, { key, receiver: 'accounting' });
-    expect(await tellAll(await towards({ accounting }, 150))).toEqual({ succeeded: 1 });
+    expect(await tellAll(await towards({ accounting }, 150), key)).toEqual({ succeeded: 1 });
     expect(accounting.received.map(({ id }) => id)).toEqual([number, number]);
   });
 
@@ -145,7 +114,7 @@ describe('a receiver that', () => {
     expect(await relayOnce(services, QUICK)).toMatchObject({ pending: 1 });
     expect((await rowOf(ledger, number)).waitMs).toBeGreaterThan(590_000);
     await age(ledger, key, 0);
-    expect(await tellAll(services)).toEqual({ succeeded: 1 });
+    expect(await tellAll(services, key)).toEqual({ succeeded: 1 });
   });
 
   test('takes nothing for good ends as dead, and a person’s retry keeps the number', async () => {
@@ -154,13 +123,13 @@ describe('a receiver that', () => {
     const number = await insertNotice(ledger.db, { key, receiver: 'accounting' });
     const services = await towards({ accounting });
     const notices = { budget: { tries: 3, timeMs: 0 }, backOff: { baseMs: 5, capMs: 5 } };
-    expect(await tellAll(services, { ...QUICK, notices })).toEqual({ dead: 1 });
+    expect(await tellAll(services, key, { ...QUICK, notices })).toEqual({ dead: 1 });
     expect(await rowOf(ledger, number)).toMatchObject({ code: 'http_400', attempts: 3 });
     expect(await relayOnce(services, QUICK)).toMatchObject({ taken: 0 });
     accounting.treat(() => ({ status: 200 }));
     const acted = await retryEffect(ledger.db, { number, actor: 'os:ann', reason: 'the receiver was mended' });
     expect(acted).toMatchObject({ from: 'dead', to: 'pending', delivering: true });
-    expect(await tellAll(services)).toEqual({ succeeded: 1 });
+    expect(await tellAll(services, key)).toEqual({ succeeded: 1 });
     expect(new Set(accounting.received.map(({ id, body }) => `${id} ${body}`)).size).toBe(1);
   });
 
@@ -170,85 +139,7 @@ describe('a receiver that', () => {
     const services = await towards({ accounting });
     await relayOnce({ db: services.db, jobs: services.jobs, gateway: services.gateway }, QUICK);
     expect(await rowOf(ledger, number)).toMatchObject({ state: 'pending', code: 'receiver_unknown' });
-    expect(await tellAll(services)).toEqual({ succeeded: 1 });
-  });
-});
-
-describe('per-subject order', () => {
-  /** A second key that delivers too, whose notice waits for the first one's. */
-  async function twoMonths(): Promise<{ first: string; second: string; secondKey: string }> {
-    const secondKey = await ledger.freshKey();
-    await ledger.db.query('update onceper.action set delivering = true where key = $1', [key]);
-    const first = await insertNotice(ledger.db, { key, receiver: 'accounting' });
-    const second = await insertNotice(ledger.db, { key: secondKey, receiver: 'accounting', waitsFor: first });
-    return { first, second, secondKey };
-  }
-
-  test('a notice is not taken before the one that it waits for has its fate, however often that is tried', async () => {
-    const accounting = await receiver();
-    accounting.treat((_, nth) => (nth < 4 ? { status: 503 } : { status: 200 }));
-    const { first, second } = await twoMonths();
-    const services = await towards({ accounting });
-    const heard = async () => {
-      await relayOnce(services, QUICK);
-      return accounting.received.length === 5;
-    };
-    await waitFor(heard, { what: 'both months' });
-    expect(accounting.received.map(({ id }) => id)).toEqual([first, first, first, first, second]);
-    expect(await rowOf(ledger, second)).toMatchObject({ state: 'succeeded', attempts: 1 });
-  });
-
-  test('one that is dead holds the later ones of its receiver until a person has decided', async () => {
-    const [accounting, archive] = [await receiver(), await receiver()];
-    const { first, second, secondKey } = await twoMonths();
-    const other = await insertNotice(ledger.db, { key: secondKey, receiver: 'archive' });
-    await ledger.db.query(`update onceper.outbox set state = 'dead', code = 'http_400' where number = $1`, [first]);
-    const services = await towards({ accounting, archive });
-    await relayOnce(services, QUICK);
-    expect(archive.received.map(({ id }) => id)).toEqual([other]);
-    expect(accounting.received).toEqual([]);
-    await retryEffect(ledger.db, { number: first, actor: 'os:ann', reason: 'mended' });
-    await relayOnce(services, QUICK);
-    await relayOnce(services, QUICK);
-    expect(accounting.received.map(({ id }) => id)).toEqual([first, second]);
-  });
-
-  test('one that was refused for good lets the later ones go on', async () => {
-    const accounting = await receiver();
-    accounting.treat(({ id }) => ({ status: id.startsWith(key) ? 410 : 200 }));
-    const { second } = await twoMonths();
-    const services = await towards({ accounting });
-    await relayOnce(services, QUICK);
-    await relayOnce(services, QUICK);
-    expect(await rowOf(ledger, second)).toMatchObject({ state: 'succeeded' });
-  });
-
-  test('holds through the death of a relay between the answer and its record, and every message has its id', async () => {
-    const accounting = await receiver();
-    const { first, second } = await twoMonths();
-    const services = await towards({ accounting });
-    const input: ChildInput = {
-      databaseUrl: ledger.url,
-      gatewayUrl: 'http://127.0.0.1:1',
-      receiverUrl: accounting.url,
-      timeoutMs: 1_000,
-      point: 'told',
-      options: { ...QUICK, leaseMs: 600_000 },
-    };
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', path.join(import.meta.dirname, 'relay-child.ts'), JSON.stringify(input)],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
-    );
-    expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
-    expect(accounting.received.map(({ id }) => id)).toEqual([first]);
-    await relayOnce(services, QUICK);
-    expect(accounting.received).toHaveLength(1);
-    await age(ledger, key, 0);
-    expect(await tellAll(services)).toEqual({ succeeded: 1 });
-    await relayOnce(services, QUICK);
-    expect(accounting.received.map(({ id }) => id)).toEqual([first, first, second]);
-    expect(accounting.received[1]?.body).toBe(accounting.received[0]?.body);
+    expect(await tellAll(services, key)).toEqual({ succeeded: 1 });
   });
 });
 
