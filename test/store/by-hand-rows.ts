@@ -115,6 +115,7 @@ const ROWS = {
     known: 1,
     late: 0,
     actor: 'os:ann',
+    currencies: '{GBP}',
   },
   'settlement.transaction': {
     source: 'generic',

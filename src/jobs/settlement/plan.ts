@@ -3,14 +3,23 @@ import type { GrantedContext, SliceRange } from '../job.ts';
 import { readPeriod } from './period-row.ts';
 
 /**
+ * A group handed from a worker to the leader costs the planner a tenth of a page by default, so that it reads a million
+ * merchants of ten million rows in one process: 2.9 s. With what such a tuple really costs it takes both cores: 1.6 s.
+ */
+const PARALLEL = 'set local parallel_tuple_cost = 0.005';
+
+/**
  * The slices of the sealed period: every merchant with a transaction or with a balance carried in is in exactly one, in key
  * order, `subjectsPerSlice` of them each. A period without either has none.
  */
 export async function plan(tx: Tx, context: GrantedContext): Promise<readonly SliceRange[]> {
   const { previousKey } = await readPeriod(tx, context.period);
+  await tx.query(PARALLEL);
   const { rows } = await tx.query<SliceRange>(
-    `with subject as (
-       select merchant from settlement.transaction where period = $1
+    `with moved as materialized (
+       select merchant from settlement.transaction where period = $1 group by merchant order by merchant
+     ), subject as (
+       select merchant from moved
         union
        select merchant from settlement.line where key = $2 and closing <> 0
      ), numbered as (

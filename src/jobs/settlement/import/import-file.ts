@@ -75,9 +75,9 @@ async function storeRows(tx: Tx, request: ImportRequest, file: StagedFile, refus
     refusals.addFound(await conflictingRows(tx, { source, importId }));
   }
   if (refusals.total > 0) return { added: 0, late: 0 };
-  const { rows, sha256 } = file;
+  const { rows, sha256, currencies } = file;
   const late = await countLate(tx, importId);
-  const record = { importId, source, file: request.file, sha256, rows, added, actor, late, earliestOpen };
+  const record = { importId, source, file: request.file, sha256, currencies, rows, added, actor, late, earliestOpen };
   return { added, late: await placeForGood(tx, record) };
 }
 

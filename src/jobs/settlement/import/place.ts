@@ -7,6 +7,7 @@ export interface ImportRecord {
   readonly source: string;
   readonly file: string;
   readonly sha256: string;
+  readonly currencies: readonly string[];
   readonly rows: number;
   readonly added: number;
   readonly actor: string;
@@ -57,8 +58,8 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
         where t.import_id = $1 and t.period = m.origin
        returning t.late_from = m.origin as is_newly_late
      )
-     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, late)
-     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7,
+     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, currencies, late)
+     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7, $10,
             $9::int8 + (select count(*) from moved where is_newly_late)
       where (select count(*) from p) > 0
      returning late::text as late`,
@@ -72,6 +73,7 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
       record.actor,
       record.earliestOpen,
       record.late,
+      record.currencies,
     ],
   );
   const [row] = rows;

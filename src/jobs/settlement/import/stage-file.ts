@@ -15,6 +15,8 @@ export interface StagedFile {
   readonly rows: number;
   readonly staged: number;
   readonly identity: Identity;
+  /** Of the staged rows, in order. */
+  readonly currencies: readonly string[];
   /** SHA-256 of the file as it lay on the disk, hex; meaningful only when the file was read to its end. */
   readonly sha256: string;
 }
@@ -32,11 +34,13 @@ export async function stageFile(
   const staging = new Staging(client);
   let staged = 0;
   let identity: Identity = 'stated';
+  const currencies = new Set<string>();
   const reader = new RowReader({
     ...of,
     stage(row, line) {
       staging.add(row, line);
       identity = row.id === null ? 'content' : 'stated';
+      currencies.add(row.currency);
       staged += 1;
     },
   });
@@ -50,7 +54,7 @@ export async function stageFile(
   if (reader.rows === 0 && of.refusals.total === 0) of.refusals.add(1, emptyFile(reader));
   // Fresh statistics: without them the planner takes the table for a few rows and joins ten million by nested loops.
   await client.query('analyze pg_temp.settlement_stage');
-  return { rows: reader.rows, staged, identity, sha256: bytes.digest() };
+  return { rows: reader.rows, staged, identity, currencies: [...currencies].sort(), sha256: bytes.digest() };
 }
 
 async function readRows(
