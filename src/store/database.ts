@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
+import { arrayLiteral, isPlainArray } from './array-literal.ts';
 import { faultOf } from './fault.ts';
 
 /** A pool of connections to one PostgreSQL, and what its server can do. */
@@ -171,8 +172,9 @@ function ask(
   values: readonly unknown[] | undefined,
   name: string | undefined,
 ): Promise<pg.QueryResult> {
-  if (name !== undefined) return target.query({ name, text, values: [...(values ?? [])] });
-  return values === undefined ? target.query(text) : target.query(text, [...values]);
+  if (values === undefined && name === undefined) return target.query(text);
+  const written = (values ?? []).map((value) => (isPlainArray(value) ? arrayLiteral(value) : value));
+  return target.query(name === undefined ? { text, values: written } : { name, text, values: written });
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {
