@@ -11,3 +11,6 @@ update settlement.import i
    set currencies = coalesce((select array_agg(distinct t.currency order by t.currency)
                                 from settlement.transaction t where t.import_id = i.id), '{}');
 alter table settlement.import alter column currencies set not null;
+
+-- Before it admits a month the worker asks which currencies there are.
+grant select on settlement.import to onceper_worker;

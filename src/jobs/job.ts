@@ -3,6 +3,7 @@ import type { EffectSelect } from '../kernel/effect-select.ts';
 import type { PeriodBounds, PeriodCalendar } from '../kernel/period.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
+import type { Holds } from './holds.ts';
 import type { JobRule } from './rule.ts';
 
 /** A business key as the job sees it: what to do, under which pinned rule. */
@@ -98,4 +99,6 @@ export interface Job {
    * Absent where the job's effects move no money.
    */
   inTransit?(tx: Tx): Promise<Readonly<Record<string, bigint>>>;
+  /** What can be said of money on hold, and done about it. Absent where the job keeps none. */
+  readonly holds?: Holds;
 }

@@ -112,6 +112,14 @@ export const PERIOD_LIFE: Transitions<PeriodState> = {
   skipped: [],
 };
 
+export type HoldState = 'held' | 'released';
+
+/** Money of a payout that failed or came back. Released it belongs to a later period; held again it is another payout's. */
+export const HOLD_LIFE: Transitions<HoldState> = {
+  held: ['released'],
+  released: [],
+};
+
 export type ApprovalState = 'requested' | 'approved' | 'rejected' | 'expired' | 'executed' | 'stale';
 
 /**

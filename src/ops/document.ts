@@ -12,8 +12,11 @@ export function documentOf(result: unknown): Document | null {
   return { id, totals: totalsOf(fieldOf(document, 'totals')) };
 }
 
-/** jsonb forgets the order of names; people read sums in the order in which they are added up. */
-const ORDER = ['sales', 'refunds', 'fees', 'net', 'carryIn', 'payout', 'closing'];
+/**
+ * jsonb forgets the order of names; people read sums in the order in which they are added up. assigned is the part of carryIn
+ * that assigned postings brought, so it stands behind them.
+ */
+const ORDER = ['sales', 'refunds', 'fees', 'net', 'carryIn', 'payout', 'closing', 'assigned'];
 
 function totalsOf(totals: unknown): Document['totals'] {
   return Object.fromEntries(

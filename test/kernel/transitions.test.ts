@@ -4,6 +4,7 @@ import {
   APPROVAL_LIFE,
   BACKFILL_PERIOD_LIFE,
   EFFECT_LIFE,
+  HOLD_LIFE,
   isFinal,
   mayBecome,
   PERIOD_LIFE,
@@ -17,6 +18,7 @@ const LIVES: [string, Transitions<string>, string][] = [
   ['action', ACTION_LIFE, 'admitted'],
   ['effect', EFFECT_LIFE, 'pending'],
   ['period', PERIOD_LIFE, 'open'],
+  ['hold', HOLD_LIFE, 'held'],
   ['request for an approval', APPROVAL_LIFE, 'requested'],
 ];
 
@@ -70,6 +72,11 @@ test('an effect is sent again only out of pending, or out of unknown after a loo
 
 test('money that was refused or returned is never sent again', () => {
   for (const end of ['failed', 'returned']) expect(reachable(EFFECT_LIFE, end)).toEqual(new Set([end]));
+});
+
+test('money on hold is released once, and never put back', () => {
+  expect(isFinal(HOLD_LIFE, 'released')).toBe(true);
+  expect(Object.keys(HOLD_LIFE).filter((from) => mayBecome(HOLD_LIFE, from as 'held', 'released'))).toEqual(['held']);
 });
 
 test('the unfinished effects are those that the relay still takes', () => {

@@ -202,6 +202,17 @@ const ROWS = {
     credit: 'cash',
     amount: 980,
   },
+  'settlement.assigned_posting': {
+    key: 'settlement:2026-08:adj-1',
+    merchant: 'm-1',
+    currency: 'GBP',
+    kind: 'manual',
+    account: 'fees',
+    amount: 20,
+    period: '2026-09',
+    actor: 'os:ann',
+    reason: 'the fee was agreed away',
+  },
   'settlement.document': {
     id: 'doc-1',
     key: DONE,

@@ -28,6 +28,7 @@ const ASKED = {
 const APPROVED = { ...ASKED, state: 'approved', decided_by: 'os:bob', decided_at: '2026-10-01T00:00:00Z' };
 const OTHER_PART = { ordinal: 2, period: '2026-10', start_id: 'a-1-2026-10' };
 const OTHER_LINE = { merchant: 'm-2' };
+const RELEASE = { key: DONE_ACTION.key, kind: 'release', account: 'hold', amount: 980 };
 const OTHER_NUMBER = { number: 'settlement:2026-08:m-2:GBP:payout', subject: 'm-2' };
 
 /** What a hand could try, and the constraint that refuses it. */
@@ -216,11 +217,20 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['line_immutable', typed('update settlement.line set payout = 0, closing = 980')],
   ['posting_pk', insert('settlement.posting')],
   ['posting_leaves_transit_once', insert('settlement.posting', { kind: 'held', credit: 'hold' })],
-  ['posting_amount_positive', insert('settlement.posting', { ...OTHER_LINE, amount: 0 })],
   ['posting_moves', insert('settlement.posting', { ...OTHER_LINE, credit: 'in_transit' })],
   ['posting_accounts_known', insert('settlement.posting', { ...OTHER_LINE, credit: 'pocket' })],
   ['posting_kind_known', insert('settlement.posting', { ...OTHER_LINE, kind: 'gift' })],
   ['posting_immutable', typed('delete from settlement.posting')],
+  ['assigned_posting_pk', insert('settlement.assigned_posting')],
+  ['assigned_posting_kind_known', insert('settlement.assigned_posting', { key: DONE_ACTION.key, kind: 'gift' })],
+  ['assigned_posting_manual_is_adjustment', insert('settlement.assigned_posting', { key: DONE_ACTION.key })],
+  ['assigned_posting_account_of_kind', insert('settlement.assigned_posting', { ...OTHER_LINE, account: 'hold' })],
+  ['assigned_posting_amount_moves', insert('settlement.assigned_posting', { ...RELEASE, amount: -980 })],
+  ['assigned_posting_currency_form', insert('settlement.assigned_posting', { currency: 'gbp' })],
+  ['assigned_posting_is_signed', insert('settlement.assigned_posting', { ...OTHER_LINE, reason: '' })],
+  ['assigned_posting_releases_a_hold', insert('settlement.assigned_posting', RELEASE)],
+  ['assigned_posting_immutable', typed('update settlement.assigned_posting set amount = 21')],
+  ['assigned_posting_immutable', typed('delete from settlement.assigned_posting')],
   ['document_pk', insert('settlement.document', { key: 'settlement:2026-09' })],
   ['document_once_per_key', insert('settlement.document', { id: 'doc-2' })],
   ['document_immutable', typed(`update settlement.document set hash = ''`)],

@@ -21,7 +21,7 @@ type Sums = Record<keyof LineTotals, bigint>;
 
 /**
  * Writes the settlement document from what the slices left, in slice order, after checking that it balances: per currency
- * net + carry-in − payout = closing, and exactly the sealed transactions were settled. It walks no line. The document's id
+ * net + carry-in − payout = closing, and exactly the sealed rows were settled. It walks no line. The document's id
  * derives from key and content, so that a close repeated after a failover gives the same one. Throws OnceperError
  * `settlement_unbalanced`, or `period_not_sealed` where somebody else closed the period.
  */
@@ -53,6 +53,7 @@ function addUp(results: readonly SliceResult[]): ReadonlyMap<string, Sums> {
         fees: add('fees'),
         net: add('net'),
         carryIn: add('carryIn'),
+        assigned: add('assigned'),
         payout: add('payout'),
         closing: add('closing'),
       });
@@ -68,17 +69,19 @@ function checkBalance(key: string, sums: ReadonlyMap<string, Sums>): void {
   }
 }
 
-/** Every sealed transaction was settled, and nothing else: by count and by amount, against what the seal saw. */
+/** Every sealed transaction and assigned posting was settled, and nothing else: against what the seal saw. */
 function checkControlTotals(key: string, sums: ReadonlyMap<string, Sums>, stored: unknown): void {
   const sealed = parseControlTotals(stored);
   for (const currency of new Set([...sums.keys(), ...Object.keys(sealed)])) {
-    const { transactions, amount } = sealed[currency] ?? { transactions: '0', amount: '0' };
+    const { transactions, amount, assigned } = sealed[currency] ?? { transactions: '0', amount: '0', assigned: '0' };
     const sum = sums.get(currency);
     const settled = sum === undefined ? 0n : sum.sales - sum.refunds;
-    if ((sum?.transactions ?? 0n) === BigInt(transactions) && settled === BigInt(amount)) continue;
+    const count = sum?.transactions ?? 0n;
+    const brought = sum?.assigned ?? 0n;
+    if (count === BigInt(transactions) && settled === BigInt(amount) && brought === BigInt(assigned)) continue;
     throw unbalanced(
       key,
-      `${currency}: sealed were ${transactions} transactions of ${amount}, settled ${sum?.transactions ?? 0n} of ${settled}`,
+      `${currency}: sealed were ${transactions} transactions of ${amount}, settled ${count} of ${settled}; assigned postings ${assigned}, settled ${brought}`,
     );
   }
 }
@@ -87,7 +90,7 @@ function unbalanced(key: string, reason: string): OnceperError {
   return new OnceperError({
     code: 'settlement_unbalanced',
     message: `${key} is not closed: ${reason}`,
-    remedy: 'nothing was sent; look for a hand that changed settlement.transaction after the seal',
+    remedy: 'nothing was sent; look for a hand that changed rows of schema settlement after the seal',
     at: key,
   });
 }
@@ -104,6 +107,7 @@ function documentTotals(sums: ReadonlyMap<string, Sums>): Record<string, Documen
         carryIn: sum.carryIn.toString(),
         payout: sum.payout.toString(),
         closing: sum.closing.toString(),
+        assigned: sum.assigned.toString(),
       },
     ]),
   );

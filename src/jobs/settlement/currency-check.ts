@@ -8,17 +8,19 @@ export function withoutRule(currencies: readonly string[], { currencies: rules }
   return [...new Set(currencies)].filter((currency) => !known.has(currency)).sort();
 }
 
-/** The currencies of the balances that a period carries in. */
+/** The currencies of the balances that a period carries in, and of the postings that are assigned to it. */
 export async function carriedCurrencies(tx: Tx, period: PeriodRow): Promise<readonly string[]> {
   const { rows } = await tx.query<{ currency: string }>(
-    'select distinct currency from settlement.line where key = $1 and closing <> 0',
-    [period.previousKey],
+    `select currency from settlement.line where key = $1 and closing <> 0
+      union
+     select currency from settlement.assigned_posting where period = $2`,
+    [period.previousKey, period.period],
   );
   return rows.map((row) => row.currency);
 }
 
 /**
- * The currencies that the period would settle (of its rows, and of the balances it carries in) and that the rule has no fees
+ * The currencies that the period would settle (of its rows, the balances it carries in, the postings assigned to it) and that the rule has no fees
  * for, in order. Without a rule neither the fee nor the least payout is known, so nothing of the period may be guessed. The
  * period's rows are read only for a currency that some import brought and that the rule lacks: there is none in most months,
  * and ten million rows take a second. A row that no import brought is found by the seal, which reads them all.

@@ -7,7 +7,7 @@ import { type PeriodRow, readPeriod } from './period-row.ts';
 
 /**
  * What open asks before it admits a key: `held` with `no_fee_rule` where a currency of the period has no fees in the rule, or
- * with `empty` where no transaction and no balance is there and nobody confirmed it by `--set empty=true`. It locks nothing,
+ * with `empty` where no transaction, balance or assigned posting is there and nobody confirmed it by `--set empty=true`. It locks nothing,
  * so rows may still enter: the seal checks the currencies again.
  */
 export async function inspect(tx: Tx, context: JobContext): Promise<Inspection> {
@@ -34,7 +34,8 @@ export function noFeeRule(period: string, currencies: readonly string[]): string
 async function isEmpty(tx: Tx, period: PeriodRow): Promise<boolean> {
   const { rows } = await tx.query<{ empty: boolean }>(
     `select not exists (select from settlement.transaction where period = $1)
-        and not exists (select from settlement.line where key = $2 and closing <> 0) as empty`,
+        and not exists (select from settlement.line where key = $2 and closing <> 0)
+        and not exists (select from settlement.assigned_posting where period = $1) as empty`,
     [period.period, period.previousKey],
   );
   return rows[0]?.empty ?? true;

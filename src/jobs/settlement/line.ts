@@ -5,9 +5,9 @@ import { parseParameters } from './parameters.ts';
 import type { PeriodRow } from './period-row.ts';
 
 /**
- * Writes a line for every merchant of the slice and currency that has a transaction of the sealed period or a balance in the
- * previous document. It reads sealed rows and that document only, never a live balance: derived again after a failover, a
- * line is the same to the digit. A currency without a rule gets a null fee and fails the line's constraint.
+ * Writes a line for every merchant of the slice and currency that has a transaction of the sealed period, a balance in the
+ * previous document or an assigned posting of the period, which adds to what is carried in. It reads sealed rows and that
+ * document only, never a live balance: derived again after a failover, a line is the same to the digit. A currency without a rule gets a null fee and fails the line's constraint.
  */
 export async function writeLines(tx: Tx, context: GrantedContext, period: PeriodRow, slice: SliceRange): Promise<void> {
   if (period.state !== 'sealed') throw notSealed(context, period);
@@ -25,20 +25,28 @@ export async function writeLines(tx: Tx, context: GrantedContext, period: Period
         where t.period = $2 and t.merchant between $3 and $4
         group by t.merchant, t.currency
      ), carried as (
-       select merchant, currency, closing
-         from settlement.line
-        where key = $9 and merchant between $3 and $4 and closing <> 0
+       select merchant, currency, sum(carry_in) as carry_in, sum(assigned) as assigned
+         from (select merchant, currency, closing as carry_in, 0 as assigned
+                 from settlement.line
+                where key = $9 and merchant between $3 and $4 and closing <> 0
+                union all
+               select merchant, currency, amount, amount
+                 from settlement.assigned_posting
+                where period = $2 and merchant between $3 and $4) brought
+        group by merchant, currency
      ), part as (
        select merchant, currency, coalesce(m.transactions, 0) as transactions, coalesce(m.sales, 0) as sales,
               coalesce(m.refunds, 0) as refunds, case when m.sales is null then 0 else m.fees end as fees,
-              coalesce(c.closing, 0) as carry_in
+              coalesce(c.carry_in, 0) as carry_in, coalesce(c.assigned, 0) as assigned
          from moved m full join carried c using (merchant, currency)
      ), payable as (
        select p.*, p.sales - p.refunds - p.fees as net, p.sales - p.refunds - p.fees + p.carry_in as payable, r.minimum
          from part p left join rule r on r.currency = p.currency
      )
-     insert into settlement.line (key, merchant, currency, period, transactions, sales, refunds, fees, net, carry_in, payout, closing)
-     select $1, p.merchant, p.currency, $2, p.transactions, p.sales, p.refunds, p.fees, p.net, p.carry_in, o.payout, p.payable - o.payout
+     insert into settlement.line
+            (key, merchant, currency, period, transactions, sales, refunds, fees, net, carry_in, assigned, payout, closing)
+     select $1, p.merchant, p.currency, $2, p.transactions, p.sales, p.refunds, p.fees, p.net, p.carry_in, p.assigned,
+            o.payout, p.payable - o.payout
        from payable p
       cross join lateral (
             select case when p.minimum is null then null

@@ -9,8 +9,8 @@ import { readPeriod } from './period-row.ts';
 const PARALLEL = 'set local parallel_tuple_cost = 0.005';
 
 /**
- * The slices of the sealed period: every merchant with a transaction or with a balance carried in is in exactly one, in key
- * order, `subjectsPerSlice` of them each. A period without either has none.
+ * The slices of the sealed period: every merchant with a transaction, a balance carried in or an assigned posting is in exactly
+ * one, in key order, `subjectsPerSlice` of them each. A period without any has none.
  */
 export async function plan(tx: Tx, context: GrantedContext): Promise<readonly SliceRange[]> {
   const { previousKey } = await readPeriod(tx, context.period);
@@ -22,6 +22,8 @@ export async function plan(tx: Tx, context: GrantedContext): Promise<readonly Sl
        select merchant from moved
         union
        select merchant from settlement.line where key = $2 and closing <> 0
+        union
+       select merchant from settlement.assigned_posting where period = $1
      ), numbered as (
        select merchant, (row_number() over (order by merchant) - 1) / $3 + 1 as slice from subject
      )

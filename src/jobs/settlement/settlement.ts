@@ -2,6 +2,7 @@ import type { Tx } from '../../kernel/sql.ts';
 import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
 import { close } from './close.ts';
 import { completed } from './completed.ts';
+import { findHolds, holdBalances, holdsOfKey, listHolds } from './holds.ts';
 import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
@@ -13,13 +14,15 @@ import { payoutsOf } from './payout.ts';
 import { preparePeriods, readPeriod } from './period-row.ts';
 import { plan } from './plan.ts';
 import { postLines } from './posting.ts';
+import { releaseHold } from './release.ts';
 import { seal } from './seal.ts';
 import { settleEffects } from './settle-effects.ts';
 import { summariseSlice } from './slice-result.ts';
 
 /**
  * The month-end settlement of merchants: every transaction of a sealed period is settled once, every payable merchant gets
- * one payout per currency, what is not paid is carried into the next period, and one document says so.
+ * one payout per currency, what is not paid is carried into the next period, and one document says so. A payout that fails or
+ * comes back is held until a person releases it to a later period.
  */
 export function createSettlementJob(): Job {
   return {
@@ -37,6 +40,7 @@ export function createSettlementJob(): Job {
     settleEffects,
     ledgerGaps,
     inTransit,
+    holds: { list: listHolds, find: findHolds, ofKey: holdsOfKey, release: releaseHold, balances: holdBalances },
   };
 }
 

@@ -82,7 +82,7 @@ export class Bench {
   async empty(): Promise<void> {
     await this.db.query(
       `truncate settlement.merchant, settlement.period, settlement.import, settlement.transaction, settlement.line,
-                settlement.posting, settlement.document`,
+                settlement.posting, settlement.document, settlement.assigned_posting`,
     );
   }
 
