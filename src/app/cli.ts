@@ -17,6 +17,7 @@ import { addRelay } from './commands/relay.ts';
 import { addRun } from './commands/run.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addShow } from './commands/show.ts';
+import { addTakeover } from './commands/takeover.ts';
 import { addToken } from './commands/token.ts';
 import { addUp } from './commands/up.ts';
 import { addWebhooks } from './commands/webhooks.ts';
@@ -42,6 +43,7 @@ const COMMANDS: readonly AddCommand[] = [
   addSchedule,
   addRun,
   addBackfill,
+  addTakeover,
   addApprovals,
   addPeriods,
   addShow,

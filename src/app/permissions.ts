@@ -30,6 +30,7 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   'schedule preview': 'viewer',
   'outbox list': 'viewer',
   'outbox show': 'viewer',
+  takeover: 'operator',
   'backfill request': 'operator',
   'backfill list': 'viewer',
   'backfill show': 'viewer',

@@ -1,6 +1,6 @@
 import type { Registry } from '../jobs/registry.ts';
 import { afterRetry, type FateByHand, mayResolve } from '../kernel/by-hand.ts';
-import { parseEffectNumber } from '../kernel/effect-number.ts';
+import { movesMoney, parseEffectNumber } from '../kernel/effect-number.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
@@ -94,62 +94,97 @@ export async function showEffect(tx: Tx, number: string): Promise<OutboxEntry> {
 }
 
 /**
- * Gives an effect back to the relay under its own number: a dead one is sent, any other is looked up first. Raises the
- * fence and marks the key as delivering. Throws OnceperError `nothing_to_retry` where its fate is known or a relay has it in
- * hand, `unknown_effect`.
+ * Gives an effect back to the relay under its own number, which looks it up before it is sent again. Raises the fence and marks
+ * the key as delivering. Throws OnceperError `nothing_to_retry` where its fate is known or a relay has it in hand,
+ * `needs_approval` where it is dead, moves money and would be sent at once, `unknown_effect`.
  */
 export async function retryEffect(db: Database, ask: Ask): Promise<Acted> {
-  return act(db, ask, 'retry', async (tx, effect) => {
-    const state = afterRetry(effect.state);
-    if (state === null) throw nothingTo('retry', effect);
-    const fence = await makeDue(tx, effect, state);
+  return transaction(db, ACT, (tx) =>
+    act(tx, ask, 'retry', async (inner, effect) => {
+      if (effect.state === 'dead' && movesMoney(effect.number)) throw needsApproval(effect);
+      return retry(inner, effect);
+    }),
+  );
+}
+
+/** Gives an effect back as retryEffect does, a dead one too, in the transaction of the approval that allows it. */
+export async function retryApproved(tx: Tx, ask: Ask): Promise<Acted> {
+  return act(tx, ask, 'retry', retry);
+}
+
+async function retry(tx: Tx, effect: ToldEffect): Promise<{ readonly to: EffectState; readonly fence: bigint } | null> {
+  const state = afterRetry(effect.state);
+  if (state === null) throw nothingTo('retry', effect);
+  const fence = await makeDue(tx, effect, state);
+  return fence === null ? null : { to: state, fence };
+}
+
+/** What a person says has become of an effect. */
+export interface Told extends Ask {
+  readonly fate: FateByHand;
+  readonly counterpartyId: string | null;
+}
+
+/**
+ * Records what a person knows became of an effect, and posts it as if the counterparty had said so, in the transaction of the
+ * approval that allows it. `succeeded` names the counterparty's own id of the transfer, so that it can be found again. Throws
+ * OnceperError `nothing_to_resolve`, `counterparty_id_missing`, `unknown_effect`.
+ */
+export async function resolveEffect(tx: Tx, registry: Registry, told: Told): Promise<Acted> {
+  return act(tx, told, 'resolve', async (inner, effect) => {
+    refuseToResolve(effect, told);
+    const { fate: state, counterpartyId } = told;
+    const verdict = { kind: 'becomes', state, delayMs: 0, code: 'resolved_by_hand', counterpartyId } as const;
+    const job = registry.get(effect.job);
+    const fence = await moveToldEffect(inner, effect, verdict, (same, fates) => job.settleEffects(same, fates));
     return fence === null ? null : { to: state, fence };
   });
 }
 
-/**
- * Records what a person knows became of an effect, and posts it as if the counterparty had said so. `succeeded` names the
- * counterparty's own id of the transfer, so that it can be found again. Throws OnceperError `nothing_to_resolve`,
- * `counterparty_id_missing`, `unknown_effect`.
- */
-export async function resolveEffect(
-  parts: { readonly db: Database; readonly registry: Registry },
-  ask: Ask & { readonly fate: FateByHand; readonly counterpartyId: string | null },
-): Promise<Acted> {
-  const { fate, counterpartyId } = ask;
-  return act(parts.db, ask, 'resolve', async (tx, effect) => {
-    if (!mayResolve(effect.state, fate)) throw nothingTo('resolve', effect);
-    if (fate !== 'failed' && (counterpartyId ?? effect.counterpartyId) === null)
-      throw counterpartyIdMissing(ask.number);
-    const verdict = { kind: 'becomes', state: fate, delayMs: 0, code: 'resolved_by_hand', counterpartyId } as const;
-    const job = parts.registry.get(effect.job);
-    const fence = await moveToldEffect(tx, effect, verdict, (inner, fates) => job.settleEffects(inner, fates));
-    return fence === null ? null : { to: fate, fence };
-  });
+/** Insists that an effect may be resolved so. Throws OnceperError `nothing_to_resolve`, `counterparty_id_missing`. */
+export function refuseToResolve(
+  effect: Pick<ToldEffect, 'number' | 'state' | 'counterpartyId'>,
+  { fate, counterpartyId }: Pick<Told, 'fate' | 'counterpartyId'>,
+): void {
+  if (!mayResolve(effect.state, fate)) throw nothingTo('resolve', effect);
+  if (fate !== 'failed' && (counterpartyId ?? effect.counterpartyId) === null)
+    throw counterpartyIdMissing(effect.number);
+}
+
+/** Insists that an effect may be given back. Throws OnceperError `nothing_to_retry`. */
+export function refuseToRetry(effect: Pick<ToldEffect, 'number' | 'state'>): void {
+  if (afterRetry(effect.state) === null) throw nothingTo('retry', effect);
 }
 
 type Change = (tx: Tx, effect: ToldEffect) => Promise<{ readonly to: EffectState; readonly fence: bigint } | null>;
 
-async function act(db: Database, ask: Ask, verb: EffectAct['verb'], change: Change): Promise<Acted> {
+async function act(tx: Tx, ask: Ask, verb: EffectAct['verb'], change: Change): Promise<Acted> {
   const { number, actor, reason } = ask;
   parseEffectNumber(number);
-  return transaction(db, ACT, async (tx) => {
-    const effect = await lockToldEffect(tx, number);
-    if (effect === null) throw unknownEffect(number);
-    const changed = await change(tx, effect);
-    if (changed === null) throw nothingTo(verb, effect);
-    const { to, fence } = changed;
-    await recordAct(tx, number, { fence, verb, from: effect.state, to, actor, reason });
-    // After the effect, like everybody who locks both.
-    const delivering = verb === 'retry' && (await markDelivering(tx, effect.key));
-    if (delivering) await notifyDelivering(tx, effect.key);
-    const detail = { from: effect.state, to, fence: fence.toString() };
-    await appendAct(tx, ask, { verb, job: effect.job, key: effect.key, subject: number, detail });
-    return { number, from: effect.state, to, fence, actor, delivering };
+  const effect = await lockToldEffect(tx, number);
+  if (effect === null) throw unknownEffect(number);
+  const changed = await change(tx, effect);
+  if (changed === null) throw nothingTo(verb, effect);
+  const { to, fence } = changed;
+  await recordAct(tx, number, { fence, verb, from: effect.state, to, actor, reason });
+  // After the effect, like everybody who locks both.
+  const delivering = verb === 'retry' && (await markDelivering(tx, effect.key));
+  if (delivering) await notifyDelivering(tx, effect.key);
+  const detail = { from: effect.state, to, fence: fence.toString() };
+  await appendAct(tx, ask, { verb, job: effect.job, key: effect.key, subject: number, detail });
+  return { number, from: effect.state, to, fence, actor, delivering };
+}
+
+function needsApproval({ number }: ToldEffect): OnceperError {
+  return new OnceperError({
+    code: 'needs_approval',
+    message: 'the effect is dead and would be sent at once, which another person must approve',
+    remedy: `npx onceper outbox retry ${number} --reason "..." asks for it`,
+    at: number,
   });
 }
 
-function unknownEffect(number: string): OnceperError {
+export function unknownEffect(number: string): OnceperError {
   return new OnceperError({
     code: 'unknown_effect',
     message: 'the outbox has no effect of this number',
@@ -158,7 +193,7 @@ function unknownEffect(number: string): OnceperError {
   });
 }
 
-function nothingTo(verb: EffectAct['verb'], { number, state }: ToldEffect): OnceperError {
+function nothingTo(verb: EffectAct['verb'], { number, state }: Pick<ToldEffect, 'number' | 'state'>): OnceperError {
   const why = state === 'sending' ? 'a relay has it in hand' : 'its fate does not allow it';
   return new OnceperError({
     code: verb === 'retry' ? 'nothing_to_retry' : 'nothing_to_resolve',

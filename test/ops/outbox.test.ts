@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Gateway } from '../../src/gateway/port.ts';
 import type { StatedSettings } from '../../src/gateway/simulator/settings.ts';
 import { codeOf } from '../../src/kernel/error.ts';
-import { listOutbox, resolveEffect, retryEffect, showEffect } from '../../src/ops/outbox.ts';
+import { listOutbox, resolveEffect, retryApproved, retryEffect, showEffect } from '../../src/ops/outbox.ts';
 import { cleanOutbox } from '../../src/ops/outbox-clean.ts';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { transaction } from '../../src/store/database.ts';
@@ -48,7 +48,7 @@ async function inState(state: string, counterpartyId: string | null = null): Pro
 
 const ask = (number: string) => ({ number, actor: 'os:ann', reason: 'bank letter of Monday' });
 const resolve = (number: string, fate: 'succeeded' | 'failed' | 'returned', counterpartyId: string | null = null) =>
-  resolveEffect({ db: ledger.db, registry: testRegistry() }, { ...ask(number), fate, counterpartyId });
+  transaction(ledger.db, {}, (tx) => resolveEffect(tx, testRegistry(), { ...ask(number), fate, counterpartyId }));
 const refusal = (act: Promise<unknown>) => act.then(() => null, codeOf);
 
 test('a retry keeps the number: what was lost to a person is looked up, and paid once', async () => {
@@ -71,12 +71,13 @@ test('a retry keeps the number: what was lost to a person is looked up, and paid
   expect(deliveries.length).toBeGreaterThan(2);
 });
 
-test('a dead effect is sent again under its number', async () => {
+test('a dead effect is sent again under its number, and only with an approval', async () => {
   const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
   const { services } = await against({ numbers: { [number]: ['busy', 'ok'] }, retryAfterSeconds: 0 });
   await deliverAll(services, key, { ...FAST, budget: { tries: 1, timeMs: 0 } });
   expect(await rowOf(ledger, number)).toMatchObject({ state: 'dead', code: 'busy' });
-  await retryEffect(ledger.db, ask(number));
+  expect(await refusal(retryEffect(ledger.db, ask(number)))).toBe('needs_approval');
+  await transaction(ledger.db, {}, (tx) => retryApproved(tx, ask(number)));
   await deliverAll(services, key);
   expect(await rowOf(ledger, number)).toMatchObject({ state: 'succeeded', attempts: 2 });
   expect([...bank.executed()]).toEqual([[number, 1]]);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { judgeRefusedStart, look } from '../../activities/epoch.ts';
 import type { ActivityServices } from '../../activities/services.ts';
-import { resolveEffect, retryEffect } from '../../src/ops/outbox.ts';
+import { resolveEffect, retryApproved, retryEffect } from '../../src/ops/outbox.ts';
 import { auditHead } from '../../src/store/audit.ts';
 import { digestOf } from '../../src/store/audit-ledger.ts';
 import { connect, type Database, transaction } from '../../src/store/database.ts';
@@ -167,10 +167,10 @@ test('what a person does to an effect is audited with its number', async () => {
   const by = { number, actor: 'user:ann', reason: 'bank letter' };
   await db.query(`update onceper.outbox set state = 'dead' where number = $1`, [number]);
   const entries = await entriesOf(async () => {
-    await retryEffect(db, by);
+    await transaction(db, {}, (tx) => retryApproved(tx, by));
     await db.query(`update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
     const fate = { fate: 'succeeded', counterpartyId: 'tr_1' } as const;
-    await resolveEffect({ db, registry: services.registry }, { ...by, ...fate });
+    await transaction(db, {}, (tx) => resolveEffect(tx, services.registry, { ...by, ...fate }));
     await expect(retryEffect(db, by)).rejects.toMatchObject({ code: 'nothing_to_retry' });
   });
   const about = { actor: 'user:ann', key: 'tiny:2020-01', subject: number };

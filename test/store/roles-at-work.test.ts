@@ -133,7 +133,9 @@ describe('each login can do its work, and no more', () => {
     ]);
     expect(stillHeld.rowCount).toBeGreaterThan(0);
     await expect(
-      resolveEffect({ db: as.operator, registry: sample.registry }, { ...by, fate: 'failed', counterpartyId: null }),
+      transaction(as.operator, {}, (tx) =>
+        resolveEffect(tx, sample.registry, { ...by, fate: 'failed', counterpartyId: null }),
+      ),
     ).rejects.toMatchObject({ code: 'constraint' });
     expect(await cancelAction(as.operator, { ...by, key: sample.key, lockTimeout: 1_000 })).toMatchObject({
       kind: 'not_stoppable',

@@ -14,6 +14,8 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** A role that may create databases; its own database is not to be written to. */
     readonly serverUrl: string;
+    /** The server's major version. */
+    readonly serverMajor: string;
     /** The migrated database that test databases are cloned from; nobody may be connected to it. */
     readonly templateDatabase: string;
     /** Begins the name of every database of this run, so that teardown drops those and no others. */
@@ -50,6 +52,7 @@ export async function setup(project: TestProject): Promise<Stop> {
     const templateDatabase = `${databasePrefix}_template`;
     await makeTemplate(serverUrl, templateDatabase);
     project.provide('serverUrl', serverUrl);
+    project.provide('serverMajor', await majorOf(serverUrl));
     project.provide('templateDatabase', templateDatabase);
     project.provide('databasePrefix', databasePrefix);
     project.provide('temporalAddress', temporal.address);
@@ -94,6 +97,15 @@ async function providedTemporal(dir: string, stops: Stop[]): Promise<{ address: 
   });
   stops.push(server.stop);
   return { address: server.address, cli: cli.file };
+}
+
+function majorOf(serverUrl: string): Promise<string> {
+  return onServer(serverUrl, async (client) => {
+    const { rows } = await client.query<{ major: string }>(
+      `select (current_setting('server_version_num')::int4 / 10000)::text as major`,
+    );
+    return rows[0]?.major ?? '';
+  });
 }
 
 async function makeTemplate(serverUrl: string, name: string): Promise<void> {

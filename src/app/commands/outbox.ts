@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { FATES_BY_HAND, type FateByHand } from '../../kernel/by-hand.ts';
+import { movesMoney } from '../../kernel/effect-number.ts';
 import { parseKey } from '../../kernel/key.ts';
 import { EFFECT_LIFE, type EffectState } from '../../kernel/transitions.ts';
-import { listOutbox, resolveEffect, retryEffect, showEffect } from '../../ops/outbox.ts';
+import { listOutbox, retryEffect, showEffect } from '../../ops/outbox.ts';
 import { cleanOutbox } from '../../ops/outbox-clean.ts';
+import { askFor, reasonOf } from '../approval-request.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -67,13 +69,17 @@ function addShow(outbox: Command, act: Act): void {
 
 function addRetry(outbox: Command, act: Act): void {
   command(outbox, 'retry <number>', {
-    summary: 'give an effect back to the relay under its own number: looked up before it is sent again',
+    summary: 'give an effect back to the relay under its own number, looked up first; of a dead one, ask for that',
     example: 'npx onceper outbox retry settlement:2026-09:m-1001:GBP:payout --reason "account reopened"',
   })
     .requiredOption('--reason <reason>', 'why, for the record')
     .action(
       act(async (session, number: string, options: { readonly reason: string }) => {
-        const ask = { number, actor: (await session.actor()).id, reason: reasonOf(options) };
+        const reason = reasonOf(options);
+        const { effect } = await session.withDatabase((db) => showEffect(db, number));
+        if (effect.state === 'dead' && movesMoney(number))
+          return askFor(session, () => ({ kind: 'retry_effect', ask: { number }, reason }));
+        const ask = { number, actor: (await session.actor()).id, reason };
         const acted = await session.withDatabase((db) => retryEffect(db, ask));
         session.answer(acted, renderActed(acted));
         return EXIT.done;
@@ -89,7 +95,8 @@ interface ResolveOptions {
 
 function addResolve(outbox: Command, act: Act): void {
   command(outbox, 'resolve <number>', {
-    summary: 'record what became of an effect, from proof that the counterparty’s interface does not give',
+    summary:
+      'ask that it be recorded what became of an effect, from proof that the counterparty’s interface does not give',
     example:
       'npx onceper outbox resolve settlement:2026-09:m-1001:GBP:payout --as succeeded --counterparty-id tr_7 --reason "bank letter"',
   })
@@ -98,13 +105,9 @@ function addResolve(outbox: Command, act: Act): void {
     .option('--counterparty-id <id>', 'the transfer’s id at the counterparty; needed where it was made')
     .action(
       act(async (session, number: string, options: ResolveOptions) => {
-        const { id: actor } = await session.actor();
         const { as, counterpartyId = null } = options;
-        const ask = { number, actor, reason: reasonOf(options), fate: as, counterpartyId };
-        const { registry } = session;
-        const acted = await session.withDatabase((db) => resolveEffect({ db, registry }, ask));
-        session.answer(acted, renderActed(acted));
-        return EXIT.done;
+        const reason = reasonOf(options);
+        return askFor(session, () => ({ kind: 'resolve_effect', ask: { number, as, counterpartyId }, reason }));
       }),
     );
 }
@@ -127,12 +130,6 @@ function addClean(outbox: Command, act: Act): void {
 }
 
 const DAY_MS = 86_400_000;
-
-/** An act is signed with a reason that says something. */
-function reasonOf({ reason }: { readonly reason: string }): string {
-  if (reason.trim() !== '') return reason.trim();
-  throw usage('the act is signed with a reason', '--reason', 'say why, for example --reason "account reopened"');
-}
 
 function fate(text: string): FateByHand {
   const known = FATES_BY_HAND.find((name) => name === text);

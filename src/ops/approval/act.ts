@@ -36,7 +36,13 @@ export type Wake =
       };
     }
   | { readonly kind: 'backfill'; readonly id: string }
-  | { readonly kind: 'owner'; readonly key: string; readonly run: string };
+  | {
+      readonly kind: 'owner';
+      readonly key: string;
+      readonly run: string;
+      readonly job: string;
+      readonly period: string;
+    };
 
 /**
  * Something that is done only with an approval. `plan` reads the world and locks nothing; it throws an OnceperError where there

@@ -2,10 +2,12 @@ import type { ApprovalKind } from '../../kernel/approval.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Act } from './act.ts';
 import { backfill } from './backfill.ts';
+import { resolve, retryDead } from './effect.ts';
 import { heldRun } from './held-run.ts';
+import { takeover } from './takeover.ts';
 
 /** Everything that is done only with an approval. A new one is added here and nowhere else. */
-const ACTS: readonly Act[] = [heldRun, backfill];
+const ACTS: readonly Act[] = [heldRun, backfill, takeover, resolve, retryDead];
 
 /** The act of a kind; throws OnceperError `unknown_act` for a request that a later release stored. */
 export function actOf(kind: ApprovalKind): Act {

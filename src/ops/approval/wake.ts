@@ -19,8 +19,34 @@ export async function tellTemporal(
     case 'backfill':
       return wakeBackfill(client, wake.id, by.taskQueue);
     case 'owner':
-      return null;
+      return restartOwner(client, wake, by.taskQueue);
   }
+}
+
+/**
+ * Starts the owner's workflow anew under its key, ending the execution that holds on to it: that one may wait for a worker that
+ * will never answer. What its activities still write is refused by the fence, whatever Temporal thinks of them.
+ */
+async function restartOwner(
+  client: Client,
+  { key, run, job, period }: Extract<Wake, { kind: 'owner' }>,
+  taskQueue: string,
+): Promise<string> {
+  const attribute = (name: string, value: string) => ({ key: { name, type: 'KEYWORD' as const }, value });
+  await client.workflow.start('period', {
+    taskQueue,
+    workflowId: key,
+    args: [{ run }],
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: `${key}, run ${run}, taken over`,
+    typedSearchAttributes: [
+      attribute('OnceperJob', job),
+      attribute('OnceperPeriod', period),
+      attribute('OnceperState', 'admitted'),
+    ],
+  });
+  return key;
 }
 
 /** Starts the dispatcher of a backfill, or wakes it where it runs. Returns its workflow's id. */
