@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import type { Act, AddCommand } from './command.ts';
+import { addAdjust } from './commands/adjust.ts';
 import { addApprovals } from './commands/approvals.ts';
 import { addAudit } from './commands/audit.ts';
 import { addBackfill } from './commands/backfill.ts';
@@ -9,6 +10,7 @@ import { addDown } from './commands/down.ts';
 import { addDrill } from './commands/drill.ts';
 import { addEffects } from './commands/effects.ts';
 import { addGateway } from './commands/gateway.ts';
+import { addHold } from './commands/hold.ts';
 import { addImport } from './commands/import.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addOutbox } from './commands/outbox.ts';
@@ -17,6 +19,7 @@ import { addRelay } from './commands/relay.ts';
 import { addRun } from './commands/run.ts';
 import { addSchedule } from './commands/schedule.ts';
 import { addShow } from './commands/show.ts';
+import { addSkip } from './commands/skip.ts';
 import { addTakeover } from './commands/takeover.ts';
 import { addToken } from './commands/token.ts';
 import { addUp } from './commands/up.ts';
@@ -44,6 +47,9 @@ const COMMANDS: readonly AddCommand[] = [
   addRun,
   addBackfill,
   addTakeover,
+  addSkip,
+  addAdjust,
+  addHold,
   addApprovals,
   addPeriods,
   addShow,

@@ -3,6 +3,7 @@ import type { EffectSelect } from '../kernel/effect-select.ts';
 import type { PeriodBounds, PeriodCalendar } from '../kernel/period.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
+import type { Adjusting } from './adjustment.ts';
 import type { Holds } from './holds.ts';
 import type { JobRule } from './rule.ts';
 
@@ -101,4 +102,10 @@ export interface Job {
   inTransit?(tx: Tx): Promise<Readonly<Record<string, bigint>>>;
   /** What can be said of money on hold, and done about it. Absent where the job keeps none. */
   readonly holds?: Holds;
+  /**
+   * Closes a period that is skipped, and moves what would be settled in it on to the next. Absent where nothing has to move.
+   */
+  skip?(tx: Tx, context: Pick<JobContext, 'key' | 'period'>): Promise<void>;
+  /** Postings by hand, of periods that are done. Absent where the job keeps no books. */
+  readonly adjusting?: Adjusting;
 }

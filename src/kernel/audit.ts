@@ -33,6 +33,7 @@ export const AUDIT_VERBS = [
   'execute',
   'refuse',
   'takeover',
+  'adjust',
   'backfill-cancel',
 ] as const;
 export type AuditVerb = (typeof AUDIT_VERBS)[number];

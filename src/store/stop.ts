@@ -1,7 +1,7 @@
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { ActionState } from '../kernel/transitions.ts';
-import { actionByKey } from './actions.ts';
+import { type Action, actionByKey } from './actions.ts';
 import { appendAct } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
 import { lockJob } from './rules.ts';
@@ -54,21 +54,31 @@ export interface Skip {
 export async function skipAction(db: Database, skip: Skip, hook: (tx: Tx) => Promise<void>): Promise<Stopped> {
   return transaction(db, { lockTimeout: 15_000, label: 'skip' }, async (tx) => {
     await lockJob(tx, skip.job);
-    const before = await actionByKey(tx, skip.key);
-    const finished = await finishedSlices(tx, skip.key);
-    if (finished > 0) return { kind: 'slices_finished', finished };
-    if (before === null) {
-      await hook(tx);
-      if (!(await insertSkipped(tx, skip))) throw raced(skip.key);
-      return skipped(tx, skip, 'none');
-    }
-    if (before.state === 'running' || !SKIPPABLE.has(before.state)) {
-      return { kind: 'not_stoppable', state: before.state };
-    }
-    await hook(tx);
-    if (!(await markSkipped(tx, skip, before.fence))) throw raced(skip.key);
-    return skipped(tx, skip, before.state);
+    return skipUnderLock(tx, skip, hook);
   });
+}
+
+/** Skips a period as skipAction does, in the transaction of an approval, which holds the job's lock already. */
+export async function skipUnderLock(tx: Tx, skip: Skip, hook: (tx: Tx) => Promise<void>): Promise<Stopped> {
+  const before = await actionByKey(tx, skip.key);
+  const refusal = await refuseToSkip(tx, skip.key, before);
+  if (refusal !== null) return refusal;
+  await hook(tx);
+  const isWritten = before === null ? await insertSkipped(tx, skip) : await markSkipped(tx, skip, before.fence);
+  if (!isWritten) throw raced(skip.key);
+  return skipped(tx, skip, before?.state ?? 'none');
+}
+
+/** Why a key, whose action is given, can't be skipped as it stands; null where it can. */
+export async function refuseToSkip(
+  tx: Tx,
+  key: string,
+  action: Action | null,
+): Promise<Exclude<Stopped, { kind: 'stopped' | 'busy' }> | null> {
+  const finished = await finishedSlices(tx, key);
+  if (finished > 0) return { kind: 'slices_finished', finished };
+  if (action === null || SKIPPABLE.has(action.state)) return null;
+  return { kind: 'not_stoppable', state: action.state };
 }
 
 async function skipped(tx: Tx, skip: Skip, from: ActionState | 'none'): Promise<Stopped> {

@@ -1,5 +1,6 @@
 import type { Tx } from '../../kernel/sql.ts';
 import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
+import { adjusting } from './adjustment.ts';
 import { close } from './close.ts';
 import { completed } from './completed.ts';
 import { findHolds, holdBalances, holdsOfKey, listHolds } from './holds.ts';
@@ -17,6 +18,7 @@ import { postLines } from './posting.ts';
 import { releaseHold } from './release.ts';
 import { seal } from './seal.ts';
 import { settleEffects } from './settle-effects.ts';
+import { skip } from './skip.ts';
 import { summariseSlice } from './slice-result.ts';
 
 /**
@@ -40,6 +42,8 @@ export function createSettlementJob(): Job {
     settleEffects,
     ledgerGaps,
     inTransit,
+    skip,
+    adjusting,
     holds: { list: listHolds, find: findHolds, ofKey: holdsOfKey, release: releaseHold, balances: holdBalances },
   };
 }

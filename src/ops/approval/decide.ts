@@ -110,6 +110,8 @@ const MOVED: ReadonlySet<string> = new Set([
   'nothing_to_resolve',
   'nothing_to_retry',
   'nothing_to_skip',
+  'nothing_on_hold',
+  'nothing_to_adjust',
   'backfill_refused',
   'unknown_run',
 ]);
