@@ -217,6 +217,7 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['line_immutable', typed('update settlement.line set payout = 0, closing = 980')],
   ['posting_pk', insert('settlement.posting')],
   ['posting_leaves_transit_once', insert('settlement.posting', { kind: 'held', credit: 'hold' })],
+  ['posting_amount_positive', insert('settlement.posting', { ...OTHER_LINE, amount: 0 })],
   ['posting_moves', insert('settlement.posting', { ...OTHER_LINE, credit: 'in_transit' })],
   ['posting_accounts_known', insert('settlement.posting', { ...OTHER_LINE, credit: 'pocket' })],
   ['posting_kind_known', insert('settlement.posting', { ...OTHER_LINE, kind: 'gift' })],
