@@ -70,7 +70,7 @@ export async function openRun(db: Database, request: OpenRequest, hooks: OpenHoo
     if (!NEEDS_LOCK.has(verdict.decision)) return answer(db, await recordAlone(db, request.run, verdict));
   }
   await hooks.prepare();
-  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, waivers, stored));
+  const run = await transaction(db, { lockTimeout: 15_000 }, (tx) => admit(tx, request, hooks, stored));
   return answer(db, run);
 }
 
@@ -99,15 +99,11 @@ async function recordAlone(db: Database, run: RunRequest, verdict: Verdict): Pro
   });
 }
 
-async function admit(
-  tx: Tx,
-  request: OpenRequest,
-  hooks: OpenHooks,
-  waivers: readonly Waiver[],
-  stored: StoredRun | null,
-): Promise<StoredRun> {
+async function admit(tx: Tx, request: OpenRequest, hooks: OpenHooks, stored: StoredRun | null): Promise<StoredRun> {
   const { run } = request;
   await lockJob(tx, run.job);
+  // Under the lock that an execution takes: one that was read before would hold again what was approved while we waited.
+  const waivers = await waiversFor(tx, run, stored);
   const verdict = await judge(tx, request, hooks, waivers, stored);
   if (verdict.decision !== 'admitted') {
     const earlier = verdict.decision === 'deferred' && (await isEarlierUnderWay(tx, run.job, run.period));
