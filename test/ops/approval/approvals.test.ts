@@ -5,12 +5,9 @@ import { kindOfWaiting } from '../../../src/ops/approval/held-run.ts';
 import { editRequest, type Requested, requestApproval } from '../../../src/ops/approval/request.ts';
 import { actionByKey } from '../../../src/store/actions.ts';
 import { type Approval, approvalById, listApprovals } from '../../../src/store/approvals.ts';
-import { transaction } from '../../../src/store/database.ts';
-import { lockJob } from '../../../src/store/rules.ts';
 import { runByStartId } from '../../../src/store/runs.ts';
 import { waiversOf } from '../../../src/store/waivers.ts';
 import { estimateOf } from '../../support/tiny-job.ts';
-import { waitFor } from '../../support/wait.ts';
 import { createStory, type Story } from '../story.ts';
 
 /** What the job says of the periods while a test runs. */
@@ -57,13 +54,6 @@ const release = async (run: string, actor = 'os:ann', more = {}): Promise<Reques
     reason: 'seen',
     ...more,
   });
-/** How many wait for a lock in this database. */
-async function waiting(): Promise<number> {
-  const { rows } = await story.db.query<{ n: number }>(
-    `select count(*)::int4 as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  );
-  return rows[0]?.n ?? 0;
-}
 async function audited(subject: string): Promise<string[]> {
   const { rows } = await story.db.query<{ said: string }>(
     `select actor || ' ' || verb || coalesce(' ' || (detail::jsonb ->> 'code'), '') as said
@@ -100,23 +90,6 @@ describe('a run that is held for its lateness', () => {
     expect(await story.open(period, { startId: run })).toMatchObject({ run, decision: 'admitted', owner: run });
     expect(await runByStartId(story.db, run)).toMatchObject({ releasedBy: 'os:bob' });
     expect(await audited(request.id)).toEqual(['os:ann request', 'os:bob approve', 'os:bob execute']);
-  });
-
-  test('goes on when it is approved while it is being decided again, and asks for nothing anew', async () => {
-    const { run } = await lateRun();
-    const request = await requestOf();
-    await approve(request, 'os:bob');
-    const { executed, again } = await transaction(story.db, {}, async (tx) => {
-      await lockJob(tx, 'tiny');
-      const executed = execute(request);
-      await waitFor(async () => (await waiting()) === 1, { what: 'the execution to wait for the job' });
-      const again = story.open(period, { startId: run });
-      await waitFor(async () => (await waiting()) === 2, { what: 'the decision to wait behind it' });
-      return { executed, again };
-    });
-    expect(codeOf(await executed)).toBe('executed');
-    expect(await again).toMatchObject({ run, decision: 'admitted' });
-    expect(await openRequests()).toEqual([]);
   });
 
   test('can’t by its approval claim a key that was cancelled since, and asks for that by another request', async () => {
