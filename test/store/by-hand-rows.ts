@@ -94,6 +94,8 @@ const ROWS = {
     counterparty_id: null,
   },
   'onceper.delivery': { number: NUMBER, fence: 1, step: 'send', request_hash: '-', outcome: 'unknown' },
+  'onceper.item': { key: 'a', request_hash: `\\x${'00'.repeat(32)}` },
+  'onceper.item_result': { key: 'a', result: '{}' },
   'settlement.merchant': { id: 'm-1', source: 'generic', name: 'Blue Door Books' },
   'settlement.period': {
     period: '2026-08',

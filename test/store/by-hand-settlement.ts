@@ -1,0 +1,60 @@
+import { DONE_ACTION, insert, type Statement, typed } from './by-hand-rows.ts';
+
+const OTHER_PERIOD = {
+  period: '2026-10',
+  starts_on: '2026-10-01',
+  ends_on: '2026-11-01',
+  starts: '2026-10-01T00:00:00Z',
+  ends: '2026-11-01T00:00:00Z',
+};
+export const OPEN = { ...OTHER_PERIOD, state: 'open', sealed_by_fence: null, sealed_totals: null, closed_at: null };
+export const OTHER_LINE = { merchant: 'm-2' };
+const RELEASE = { key: DONE_ACTION.key, kind: 'release', account: 'hold', amount: 980 };
+
+/** What a hand could try on the settlement's own rows, and the constraint that refuses it. */
+export const REFUSED_BY_SETTLEMENT: readonly (readonly [string, Statement])[] = [
+  ['merchant_pk', insert('settlement.merchant')],
+  ['merchant_id_form', insert('settlement.merchant', { id: 'M 1' })],
+  ['period_pk', insert('settlement.period', { starts: '2026-08-02T00:00:00Z' })],
+  ['period_starts_once', insert('settlement.period', { period: '2026-10' })],
+  ['period_runs_forward', insert('settlement.period', { ...OPEN, ends: '2026-10-01T00:00:00Z' })],
+  ['period_state_known', insert('settlement.period', { ...OTHER_PERIOD, state: 'paid' })],
+  ['period_sealed_has_fence', insert('settlement.period', { ...OTHER_PERIOD, sealed_by_fence: null })],
+  ['period_open_has_no_fence', insert('settlement.period', { ...OPEN, sealed_by_fence: 1 })],
+  ['period_closed_has_totals', insert('settlement.period', { ...OTHER_PERIOD, sealed_totals: null })],
+  ['period_kept', typed('delete from settlement.period')],
+  ['period_bounds_frozen', typed(`update settlement.period set ends = ends + interval '1 hour'`)],
+  ['period_state_goes_forward', typed(`update settlement.period set state = 'open'`)],
+  ['import_pk', insert('settlement.import', { id: 1 })],
+  ['import_counts_add_up', insert('settlement.import', { known: 2 })],
+  ['transaction_pk', insert('settlement.transaction')],
+  ['transaction_currency_form', insert('settlement.transaction', { id: 't-2', currency: 'gbp' })],
+  ['transaction_immutable', typed('update settlement.transaction set amount = amount + 1')],
+  ['transaction_immutable', typed('delete from settlement.transaction')],
+  ['line_pk', insert('settlement.line')],
+  ['line_net_adds_up', insert('settlement.line', { ...OTHER_LINE, fees: 21 })],
+  ['line_closing_adds_up', insert('settlement.line', { ...OTHER_LINE, closing: 980 })],
+  ['line_payout_within_payable', insert('settlement.line', { ...OTHER_LINE, payout: 981, closing: -1 })],
+  ['line_parts_not_negative', insert('settlement.line', { ...OTHER_LINE, refunds: -20, fees: 40 })],
+  ['line_immutable', typed('update settlement.line set payout = 0, closing = 980')],
+  ['posting_pk', insert('settlement.posting')],
+  ['posting_leaves_transit_once', insert('settlement.posting', { kind: 'held', credit: 'hold' })],
+  ['posting_amount_positive', insert('settlement.posting', { ...OTHER_LINE, amount: 0 })],
+  ['posting_moves', insert('settlement.posting', { ...OTHER_LINE, credit: 'in_transit' })],
+  ['posting_accounts_known', insert('settlement.posting', { ...OTHER_LINE, credit: 'pocket' })],
+  ['posting_kind_known', insert('settlement.posting', { ...OTHER_LINE, kind: 'gift' })],
+  ['posting_immutable', typed('delete from settlement.posting')],
+  ['assigned_posting_pk', insert('settlement.assigned_posting')],
+  ['assigned_posting_kind_known', insert('settlement.assigned_posting', { key: DONE_ACTION.key, kind: 'gift' })],
+  ['assigned_posting_manual_is_adjustment', insert('settlement.assigned_posting', { key: DONE_ACTION.key })],
+  ['assigned_posting_account_of_kind', insert('settlement.assigned_posting', { ...OTHER_LINE, account: 'hold' })],
+  ['assigned_posting_amount_moves', insert('settlement.assigned_posting', { ...RELEASE, amount: -980 })],
+  ['assigned_posting_currency_form', insert('settlement.assigned_posting', { currency: 'gbp' })],
+  ['assigned_posting_is_signed', insert('settlement.assigned_posting', { ...OTHER_LINE, reason: '' })],
+  ['assigned_posting_releases_a_hold', insert('settlement.assigned_posting', RELEASE)],
+  ['assigned_posting_immutable', typed('update settlement.assigned_posting set amount = 21')],
+  ['assigned_posting_immutable', typed('delete from settlement.assigned_posting')],
+  ['document_pk', insert('settlement.document', { key: 'settlement:2026-09' })],
+  ['document_once_per_key', insert('settlement.document', { id: 'doc-2' })],
+  ['document_immutable', typed(`update settlement.document set hash = ''`)],
+];
