@@ -38,6 +38,18 @@ export async function preparePeriods(tx: Tx, periods: readonly PeriodBounds[]): 
  * predecessor, so that every earlier period is done or skipped before. Throws OnceperError `period_missing`.
  */
 export async function readPeriod(tx: Tx, period: string): Promise<PeriodRow> {
+  const row = await findPeriod(tx, period);
+  if (row !== null) return row;
+  throw new OnceperError({
+    code: 'period_missing',
+    message: `period ${period} has no row`,
+    remedy: "open or import makes the rows of periods from the rule's first to the current one: check the rule's first",
+    at: period,
+  });
+}
+
+/** Reads a period as readPeriod does; null where it has no row yet, and so no transaction either. */
+export async function findPeriod(tx: Tx, period: string): Promise<PeriodRow | null> {
   const { rows } = await tx.query<PeriodRow>(
     `select p.period, p.state, p.sealed_by_fence as "sealedByFence", p.sealed_totals as "sealedTotals",
             (select d.key
@@ -50,12 +62,5 @@ export async function readPeriod(tx: Tx, period: string): Promise<PeriodRow> {
       where p.period = $1`,
     [period, jobId],
   );
-  const [row] = rows;
-  if (row !== undefined) return row;
-  throw new OnceperError({
-    code: 'period_missing',
-    message: `period ${period} has no row`,
-    remedy: "open or import makes the rows of periods from the rule's first to the current one: check the rule's first",
-    at: period,
-  });
+  return rows[0] ?? null;
 }

@@ -8,7 +8,7 @@ import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
 import { ledgerGaps } from './ledger-gaps.ts';
-import { writeLines } from './line.ts';
+import { estimate, writeLines } from './line.ts';
 import { checkOverrides } from './overrides.ts';
 import { parseParameters } from './parameters.ts';
 import { payoutsOf } from './payout.ts';
@@ -34,6 +34,7 @@ export function createSettlementJob(): Job {
     checkOverrides,
     preparePeriods,
     inspect,
+    estimate,
     seal,
     plan,
     perform,
