@@ -15,8 +15,8 @@ export interface Pump {
   roomy(): Promise<void>;
   /** Resolves when nothing is in hand: performed, recorded, or given back. */
   empty(): Promise<void>;
-  /** Begins nothing more: what has not begun is given back. */
-  stop(): void;
+  /** Begins nothing more: what has not begun is given back, once `taking` is over, which would take it again. */
+  stop(taking: Promise<unknown>): void;
   inHand(): number;
   /** True when nothing that moves money is in hand; a slow receiver may still be. */
   isQuiet(): boolean;
@@ -38,6 +38,7 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
   const refillBelow = Math.max(plan.concurrency.transfers, plan.batch >> 1);
   const lanes = createLanes(plan.concurrency, performOne, () => bell.ring());
   let isStopped = false;
+  let stopped: Promise<void> = Promise.resolve();
 
   async function performOne({ effect, until }: InHand): Promise<void> {
     const performed = await perform(services, plan, effect, until, signal);
@@ -54,12 +55,14 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
     },
     roomy: () => bell.when(() => isStopped || (lanes.waiting() < refillBelow && recorder.backlog() < 4 * plan.batch)),
     async empty() {
+      await stopped;
       await bell.when(() => lanes.isEmpty() && giveBack.isDone());
       await recorder.settled();
     },
-    stop() {
+    stop(taking) {
       isStopped = true;
-      giveBack.add(lanes.clear().map(({ effect }) => effect));
+      const left = lanes.clear().map(({ effect }) => effect);
+      stopped = taking.then(() => giveBack.add(left));
       bell.ring();
     },
     inHand: () => lanes.inHand() + recorder.backlog(),

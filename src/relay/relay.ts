@@ -39,9 +39,10 @@ export async function runRelay(
   const { plan, counts } = countedPlan(services, options);
   const hardStop = new AbortController();
   const pump = createPump(services, plan, hardStop.signal);
+  let taking: Promise<number> = Promise.resolve(0);
   const stop = () => {
     plan.emit({ kind: 'draining', inHand: pump.inHand() });
-    pump.stop();
+    pump.stop(taking);
   };
   options.signal.addEventListener('abort', stop, { once: true });
   if (options.signal.aborted) stop();
@@ -51,7 +52,8 @@ export async function runRelay(
   while (!options.signal.aborted) {
     await pump.roomy();
     if (options.signal.aborted) break;
-    if ((await takeInto(services, plan, pump)) > 0) {
+    taking = takeInto(services, plan, pump);
+    if ((await taking) > 0) {
       poll = plan.pollMs.first;
       continue;
     }
