@@ -66,6 +66,10 @@ export class Bench {
     return this.#db;
   }
 
+  get url(): string {
+    return this.#database?.url ?? '';
+  }
+
   async open(): Promise<void> {
     this.#database = await createTestDatabase();
     this.#db = openDatabase({ url: this.#database.url, name: 'settlement test', max: 8 });
