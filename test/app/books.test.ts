@@ -47,12 +47,12 @@ test.each([
   const [first, second] = (await Promise.all([ann(...line), ann(...line)])).map((printed) =>
     documentOf<Asked>(printed),
   );
-  expect([first?.isNew, second?.isNew].toSorted()).toEqual([false, true]);
+  expect([first, second].filter((asked) => asked?.isNew)).toHaveLength(1);
   expect(first?.approval).toMatchObject({ id: second?.approval.id, kind: one.kind });
   const approve = ['approvals', 'approve', first?.approval.id ?? '', '--digest', first?.approval.digest ?? ''];
   expect(await ann(...approve)).toMatchObject({ code: 3, err: expect.stringMatching(/^own_request/) });
   const clicks = await Promise.all([bob(...approve), bob(...approve)]);
-  expect(clicks.map(({ code }) => code).toSorted()).toEqual([0, 3]);
+  expect(clicks.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 3]);
   expect(await bench.gaps()).toEqual({ GBP: 0n });
   if (one.again === null) return;
   const again = await ann(...line);
