@@ -211,6 +211,10 @@ describe('run, with a worker', () => {
       approval: { state: 'executed' },
       workflow: `tiny-release-${subject}`,
     });
+    // A run of its own before the approved one has the key would be held for itself.
+    const shown = async () =>
+      documentOf<ShownKey>(await typed(['show', 'tiny:2026-04', '--json'], environment, { jobs }));
+    await waitFor(async () => (await shown()).owner === subject, { what: 'the approved run to be admitted' });
     expect(await runJson('tiny', '--period', '2026-04', '--wait')).toMatchObject({
       exit: 0,
       owner: subject,
