@@ -133,8 +133,8 @@ export const MUTATIONS: readonly Mutation[] = [
       edit(
         'src/store/open.ts',
         `  await lockJob(tx, run.job);
-  const verdict`,
-        `  const verdict`,
+  // Under the lock`,
+        `  // Under the lock`,
       ),
     ],
     tests: ['test/store/open.test.ts'],
