@@ -49,7 +49,7 @@ end $$;
 -- After the row's own checks.
 create trigger assigned_posting_guard after insert on settlement.assigned_posting
   for each row execute function settlement.guard_assigned_posting();
--- Its period alone may change: a seal that commits while it is being stored moves it on.
+-- Its period alone may change: where that period is skipped it moves on to the next.
 create trigger assigned_posting_immutable
   before update of key, merchant, currency, kind, account, amount, actor, reason, at on settlement.assigned_posting
   for each row execute function settlement.guard_assigned_posting();

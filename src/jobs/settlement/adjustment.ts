@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
-import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
 import type { Adjusting, Adjustment } from '../adjustment.ts';
+import { documentId, insertDocument, sha256 } from './document.ts';
+import { holdNextOpen } from './period-row.ts';
 
 /** See Adjusting. Cash and transit belong to the payouts, hold to its releases. */
 export const adjusting: Adjusting = {
@@ -13,34 +13,13 @@ export const adjusting: Adjusting = {
     return new Set(rows.map((row) => row.id));
   },
   async post(tx, adjustment) {
-    const period = await nextOpenPeriod(tx, adjustment);
+    const period = await holdNextOpen(tx, adjustment);
     await storePostings(tx, adjustment, period);
     await postTransfers(tx, adjustment);
     const document = await storeDocument(tx, adjustment);
     return { document, settledBy: period };
   },
 };
-
-/** Held against a seal until the commit. No state in the locking `where`, as in import/place.ts. */
-async function nextOpenPeriod(tx: Tx, { key, period }: Adjustment): Promise<string> {
-  const { rows } = await tx.query<{ period: string }>(
-    `with later as materialized (
-       select period, starts, state from settlement.period
-        where starts > (select starts from settlement.period where period = $1)
-        order by starts for share
-     )
-     select period from later where state = 'open' order by starts limit 1`,
-    [period],
-  );
-  const [row] = rows;
-  if (row !== undefined) return row.period;
-  throw new OnceperError({
-    code: 'period_missing',
-    message: 'no period of the settlement job takes the adjustment',
-    remedy: 'open or import makes the rows of later periods: import something, or wait for the next tick',
-    at: key,
-  });
-}
 
 async function storePostings(tx: Tx, adjustment: Adjustment, period: string): Promise<void> {
   const { key, postings, actor, reason } = adjustment;
@@ -78,18 +57,12 @@ async function postTransfers(tx: Tx, { key, postings }: Adjustment): Promise<voi
 
 /** The adjustment's document: what it comes to per currency, and a hash of its postings in order. */
 async function storeDocument(tx: Tx, { key, period, postings, ruleVersion }: Adjustment) {
-  const hash = sha256(
-    postings
-      .map(({ subject, currency, account, amount }) => [subject, currency, account, amount].join('|'))
-      .sort()
-      .join('\n'),
+  const words = postings.map(({ subject, currency, account, amount }) =>
+    [subject, currency, account, amount].join('|'),
   );
-  const document = { id: `doc-${sha256(`${key}\n${hash}`).slice(0, 20)}`, totals: totalsOf(postings) };
-  await tx.query(
-    `insert into settlement.document (id, key, period, totals, lines, hash, fence, rule_version)
-     values ($1, $2, $3, $4, $5, $6, 0, $7)`,
-    [document.id, key, period, JSON.stringify(document.totals), postings.length, hash, ruleVersion],
-  );
+  const hash = sha256(words.sort().join('\n'));
+  const document = { id: documentId(key, hash), totals: totalsOf(postings) };
+  await insertDocument(tx, { ...document, key, period, hash, lines: postings.length, fence: 0n, ruleVersion });
   return document;
 }
 
@@ -98,8 +71,4 @@ function totalsOf(postings: Adjustment['postings']): Record<string, { assigned: 
   for (const { currency, amount } of postings) sums.set(currency, (sums.get(currency) ?? 0n) + amount);
   const sorted = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(sorted.map(([currency, sum]) => [currency, { assigned: sum.toString() }]));
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

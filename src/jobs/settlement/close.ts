@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
 import type { GrantedContext } from '../job.ts';
 import { parseControlTotals } from './control-totals.ts';
+import { documentId, insertDocument, sha256 } from './document.ts';
 import { readPeriod } from './period-row.ts';
 import { type LineTotals, parseSliceResult, type SliceResult } from './slice-result.ts';
 
@@ -33,10 +33,11 @@ export async function close(tx: Tx, context: GrantedContext, slices: readonly un
   checkBalance(context.key, sums);
   checkControlTotals(context.key, sums, sealedTotals);
   const hash = sha256(results.map((result) => result.hash).join('\n'));
-  const document = { id: `doc-${sha256(`${context.key}\n${hash}`).slice(0, 20)}`, totals: documentTotals(sums) };
+  const { key, period, fence, ruleVersion } = context;
+  const document = { id: documentId(key, hash), totals: documentTotals(sums) };
   const lines = results.reduce((count, result) => count + result.lines, 0);
   const payouts = results.reduce((count, result) => count + result.payouts, 0);
-  await insertDocument(tx, context, { ...document, hash, lines });
+  await insertDocument(tx, { ...document, key, period, hash, lines, fence, ruleVersion });
   return { document, lines, payouts, hash };
 }
 
@@ -126,29 +127,4 @@ async function closePeriod(tx: Tx, context: GrantedContext): Promise<void> {
     remedy: 'another holder of the key has closed it, or a hand changed settlement.period: read npx onceper why',
     at: context.key,
   });
-}
-
-async function insertDocument(
-  tx: Tx,
-  context: GrantedContext,
-  document: { id: string; totals: unknown; hash: string; lines: number },
-): Promise<void> {
-  await tx.query(
-    `insert into settlement.document (id, key, period, totals, lines, hash, fence, rule_version)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      document.id,
-      context.key,
-      context.period,
-      JSON.stringify(document.totals),
-      document.lines,
-      document.hash,
-      context.fence,
-      context.ruleVersion,
-    ],
-  );
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -64,3 +64,31 @@ export async function findPeriod(tx: Tx, period: string): Promise<PeriodRow | nu
   );
   return rows[0] ?? null;
 }
+
+/**
+ * The next open period after another, held against a seal until the commit. It takes the later period rows `for share`,
+ * ascending, and so waits for a seal under way. There is no state in the locking `where`: beside `for share` it would drop a
+ * row that was sealed while we waited. Throws OnceperError `period_missing`, at `key`.
+ */
+export async function holdNextOpen(
+  tx: Tx,
+  { key, period }: { readonly key: string; readonly period: string },
+): Promise<string> {
+  const { rows } = await tx.query<{ period: string }>(
+    `with later as materialized (
+       select period, starts, state from settlement.period
+        where starts > (select starts from settlement.period where period = $1)
+        order by starts for share
+     )
+     select period from later where state = 'open' order by starts limit 1`,
+    [period],
+  );
+  const [row] = rows;
+  if (row !== undefined) return row.period;
+  throw new OnceperError({
+    code: 'period_missing',
+    message: `no period after ${period} is open to take it`,
+    remedy: 'open or import makes the rows of later periods: import something, or wait for the next tick',
+    at: key,
+  });
+}

@@ -1,6 +1,7 @@
 import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
 import type { JobContext } from '../job.ts';
+import { holdNextOpen } from './period-row.ts';
 
 /**
  * Closes a period that is skipped, and moves its transactions and assigned postings on to the next open one, where each is
@@ -20,30 +21,9 @@ export async function skip(tx: Tx, { key, period }: Pick<JobContext, 'key' | 'pe
       at: key,
     });
   }
-  const next = await nextOpen(tx, period, key);
+  const next = await holdNextOpen(tx, { key, period });
   await moveTransactions(tx, period, next);
   await movePostings(tx, period, next);
-}
-
-/** No state in the locking `where`: it would drop the row of a period that was sealed while we waited (import/place.ts). */
-async function nextOpen(tx: Tx, period: string, key: string): Promise<string> {
-  const { rows } = await tx.query<{ period: string }>(
-    `with later as materialized (
-       select period, starts, state from settlement.period
-        where starts > (select starts from settlement.period where period = $1)
-        order by starts for share
-     )
-     select period from later where state = 'open' order by starts limit 1`,
-    [period],
-  );
-  const [row] = rows;
-  if (row !== undefined) return row.period;
-  throw new OnceperError({
-    code: 'period_missing',
-    message: `no open period after ${period} takes its rows`,
-    remedy: 'open or import makes the rows of later periods: import something, or wait for the next tick',
-    at: key,
-  });
 }
 
 async function moveTransactions(tx: Tx, from: string, to: string): Promise<void> {

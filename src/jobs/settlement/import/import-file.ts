@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { localDate } from '../../../kernel/instant.ts';
 import type { Instant, Tx } from '../../../kernel/sql.ts';
 import { periodsAhead } from '../../due.ts';
 import { type JobRule, periodCalendar } from '../../rule.ts';
+import { sha256 as sha256Of } from '../document.ts';
 import { preparePeriods } from '../period-row.ts';
 import { inTransaction, type Outcome, onConnection } from './connection.ts';
 import type { Imported, ImportRequest } from './imported.ts';
@@ -47,7 +47,7 @@ async function preparePeriodsAhead(tx: Tx, rule: JobRule): Promise<Outcome<Insta
   return { keep: true, value: now };
 }
 
-function rowContext({ rule, sha256 = sha256Hex }: ImportRequest, now: Instant): RowContext {
+function rowContext({ rule, sha256 = sha256Of }: ImportRequest, now: Instant): RowContext {
   const calendar = periodCalendar(rule);
   return { sha256, readDate: dateReader({ calendar, first: rule.first, today: localDate(now, rule.zone) }) };
 }
@@ -98,8 +98,4 @@ function outcomeOf(request: ImportRequest, file: StagedFile, stored: Stored, ref
   }
   const known = file.rows - stored.added;
   return { keep: true, value: { kind: 'imported', ...of, ...stored, known, refused: [], refusedTotal: 0 } };
-}
-
-function sha256Hex(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
