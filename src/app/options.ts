@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { OnceperError } from '../kernel/error.ts';
+import type { Transitions } from '../kernel/transitions.ts';
 import { usage } from './fault.ts';
 
 /** A commander parser of a whole number between two others, both included. */
@@ -13,6 +14,17 @@ export function wholeNumber(option: string, least: number, most: number): (text:
       `for example ${option} ${least}`,
     );
   };
+}
+
+/** A commander parser of some states of a life, with commas between them; `of` says whose life it is. */
+export function statesOf<State extends string>(life: Transitions<State>, of: string): (text: string) => State[] {
+  const names = Object.keys(life) as State[];
+  return (text) =>
+    text.split(',').map((part) => {
+      const known = names.find((name) => name === part.trim());
+      if (known !== undefined) return known;
+      throw usage(`'${part}' is no state of ${of}`, `--state ${text}`, `one of ${names.join(', ')}`);
+    });
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -44,15 +44,12 @@ export interface HeldPlan {
   readonly expected: Expected;
 }
 
-/** A run with a key that a person may let go on: held, or the owner of a key that was exhausted or cancelled. */
-type Waiting = StoredRun & { readonly key: string; readonly period: string };
-
 /** Reads what is to be shown of a waiting run; null where it waits for nobody (any more). */
 export async function heldPlan(tx: Tx, run: StoredRun, expect: Expect): Promise<HeldPlan | null> {
   const { job, key, period, overrides } = run;
   if (key === null || period === null) return null;
   const action = await actionByKey(tx, key);
-  const heldFor = reasonToWait({ ...run, key, period }, action);
+  const heldFor = reasonToWait(run, action);
   if (heldFor === null) return null;
   const stored = await ruleOfKey(tx, { job, pinned: action?.ruleVersion ?? null });
   return {
@@ -81,7 +78,9 @@ export function heldApproval(
   return { ...by, kind: kindOfHold(plan.heldFor), subject: run, job, key, ask: { run }, plan };
 }
 
-function reasonToWait(run: Waiting, action: Action | null): string | null {
+/** Why a run with a key waits for a person: the code of its hold, or the state of the key that it owns; null where it doesn't. */
+export function reasonToWait(run: StoredRun, action: Action | null): string | null {
+  if (run.key === null) return null;
   if (run.decision === 'held') return run.code;
   const owns = run.decision === 'admitted' && action?.ownerRun === run.startId;
   return owns && (action.state === 'exhausted' || action.state === 'cancelled') ? action.state : null;

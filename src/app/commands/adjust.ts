@@ -1,5 +1,5 @@
 import { parsePosting } from '../../ops/approval/adjustment.ts';
-import { askFor, reasonOf } from '../approval-request.ts';
+import { askFor, REASON, reasonOf } from '../approval-request.ts';
 import { type AddCommand, command } from '../command.ts';
 
 /** `adjust KEY`: asks for postings by hand, as a document of their own. */
@@ -12,13 +12,13 @@ export const addAdjust: AddCommand = (program, act) => {
       '--posting <posting...>',
       'SUBJECT:CURRENCY:ACCOUNT:AMOUNT in minor units, out of clearing, fees or cash; below 0 it goes back there',
     )
-    .requiredOption('--reason <reason>', 'why, for the record and for whoever approves')
+    .requiredOption('--reason <reason>', REASON)
     .action(
       act(async (session, key: string, options: { readonly posting: readonly string[]; readonly reason: string }) => {
         const reason = reasonOf(options);
         const { posting: postings } = options;
         for (const posting of postings) parsePosting(posting);
-        return askFor(session, () => ({ kind: 'adjustment', ask: { key, postings }, reason }));
+        return askFor(session, { kind: 'adjustment', ask: { key, postings }, reason });
       }),
     );
 };

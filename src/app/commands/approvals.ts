@@ -9,8 +9,7 @@ import { actParts, reasonOf } from '../approval-request.ts';
 import { renderApproval, renderApprovals, shownApproval } from '../approval-text.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { usage } from '../fault.ts';
-import { wholeNumber } from '../options.ts';
+import { statesOf, wholeNumber } from '../options.ts';
 import { requireRole } from '../permissions.ts';
 import type { Session } from '../session.ts';
 
@@ -36,7 +35,10 @@ function addList(approvals: Command, act: Act): void {
     summary: 'requests that wait for a decision, or are in the states asked for',
     example: 'npx onceper approvals list --key settlement:2026-09',
   })
-    .option('--state <states>', 'states, with commas between them', approvalStates, ['requested', 'approved'])
+    .option('--state <states>', 'states, with commas between them', statesOf(APPROVAL_LIFE, 'a request'), [
+      'requested',
+      'approved',
+    ])
     .option('--key <key>', 'of this key only')
     .option('--limit <n>', 'at most so many', wholeNumber('--limit', 1, 10_000), 50)
     .action(
@@ -159,13 +161,4 @@ function refusedBy({ approval, code, reason }: Extract<Decided, { kind: 'refused
       ? 'look at how things are now, and ask again'
       : `npx onceper approvals show ${approval.id}`;
   return new OnceperError({ code, message: reason, remedy, at: approval.id });
-}
-
-function approvalStates(text: string): ApprovalState[] {
-  const names = Object.keys(APPROVAL_LIFE) as ApprovalState[];
-  return text.split(',').map((part) => {
-    const known = names.find((name) => name === part.trim());
-    if (known !== undefined) return known;
-    throw usage(`'${part}' is no state of a request`, `--state ${text}`, `one of ${names.join(', ')}`);
-  });
 }

@@ -3,7 +3,7 @@ import { planBackfill } from '../../ops/approval/backfill.ts';
 import { wakeBackfill } from '../../ops/approval/wake.ts';
 import { readBackfill, stateOf, stopBackfill } from '../../ops/backfill.ts';
 import { listBackfills } from '../../store/backfills.ts';
-import { actParts, askFor, reasonOf } from '../approval-request.ts';
+import { actParts, askFor, REASON, reasonOf } from '../approval-request.ts';
 import { renderPlan } from '../approval-text.ts';
 import { renderBackfill, renderBackfills, shownBackfill } from '../backfill-text.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
@@ -37,7 +37,7 @@ function addRequest(backfill: Command, act: Act): void {
   })
     .requiredOption('--from <period>', 'the first period')
     .requiredOption('--to <period>', 'the last period, itself included')
-    .option('--reason <reason>', 'why, for the record and for whoever approves')
+    .option('--reason <reason>', REASON)
     .option('--limit <n>', 'so many periods under way at once', wholeNumber('--limit', 1, 64), 2)
     .option('--valid-for <duration>', 'how long it may be approved (7d)', duration('--valid-for'))
     .option('--dry-run', 'show what would become of each period, and ask for nothing')
@@ -49,7 +49,7 @@ function addRequest(backfill: Command, act: Act): void {
         if (options.dryRun === true) return dryRun(session, ask);
         if (reason === undefined) throw usage('a request is signed with a reason', '--reason', 'or add --dry-run');
         const signed = { kind: 'backfill', ask, reason: reasonOf({ reason }) } as const;
-        return askFor(session, () => (validFor === undefined ? signed : { ...signed, validMs: validFor }));
+        return askFor(session, validFor === undefined ? signed : { ...signed, validMs: validFor });
       }),
     );
 }

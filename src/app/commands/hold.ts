@@ -3,12 +3,11 @@ import { parseEffectNumber } from '../../kernel/effect-number.ts';
 import { parseKey } from '../../kernel/key.ts';
 import { HOLD_LIFE, type HoldState } from '../../kernel/transitions.ts';
 import { listHolds } from '../../ops/holds.ts';
-import { askFor, reasonOf } from '../approval-request.ts';
+import { askingCommand } from '../approval-request.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { usage } from '../fault.ts';
 import { renderHolds } from '../hold-text.ts';
-import { wholeNumber } from '../options.ts';
+import { statesOf, wholeNumber } from '../options.ts';
 
 /** `hold list|release`: money of payouts that failed or came back. */
 export const addHold: AddCommand = (program, act) => {
@@ -31,7 +30,9 @@ function addList(hold: Command, act: Act): void {
     example: 'npx onceper hold list --key settlement:2026-09',
   })
     .option('--job <job>', 'of this job', 'settlement')
-    .option('--state <states>', 'held or released, with a comma between them', holdStates, ['held'] as const)
+    .option('--state <states>', 'held or released, with a comma between them', statesOf(HOLD_LIFE, 'money on hold'), [
+      'held',
+    ])
     .option('--key <key>', 'of this key only')
     .option('--after <number>', 'begin behind this effect number')
     .option('--limit <n>', 'at most so many', wholeNumber('--limit', 1, 10_000), 50)
@@ -51,24 +52,11 @@ function addList(hold: Command, act: Act): void {
 }
 
 function addRelease(hold: Command, act: Act): void {
-  command(hold, 'release <number>', {
+  askingCommand(hold, act, {
+    syntax: 'release <number>',
     summary: 'ask that the money of a payout be released to the next open period, which pays it under its own number',
     example: 'npx onceper hold release settlement:2026-09:m-1001:GBP:payout --reason "account corrected"',
-  })
-    .requiredOption('--reason <reason>', 'why, for the record and for whoever approves')
-    .action(
-      act(async (session, number: string, options: { readonly reason: string }) => {
-        const reason = reasonOf(options);
-        return askFor(session, () => ({ kind: 'release_hold', ask: { number }, reason }));
-      }),
-    );
-}
-
-function holdStates(text: string): readonly HoldState[] {
-  const known = Object.keys(HOLD_LIFE);
-  const isState = (name: string): name is HoldState => known.includes(name);
-  return text.split(',').map((name) => {
-    if (isState(name)) return name;
-    throw usage(`'${name}' is no state of money on hold`, '--state', `one of ${known.join(', ')}`);
+    kind: 'release_hold',
+    ask: (number) => ({ number }),
   });
 }

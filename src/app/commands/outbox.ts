@@ -10,7 +10,7 @@ import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT } from '../exit-codes.ts';
 import { usage } from '../fault.ts';
-import { duration, wholeNumber } from '../options.ts';
+import { duration, statesOf, wholeNumber } from '../options.ts';
 import { renderActed, renderCleaned, renderEntry, renderList } from '../outbox-text.ts';
 import { createProcessLog } from '../services.ts';
 
@@ -39,7 +39,7 @@ function addList(outbox: Command, act: Act): void {
     summary: 'effects that wait for a person, of one key or of all, and webhooks that nobody could apply',
     example: 'npx onceper outbox list --state needs_attention,dead --key settlement:2026-09',
   })
-    .option('--state <states>', 'states, with commas between them', effectStates, FOR_A_PERSON)
+    .option('--state <states>', 'states, with commas between them', statesOf(EFFECT_LIFE, 'an effect'), FOR_A_PERSON)
     .option('--key <key>', 'of this key only')
     .option('--after <number>', 'begin behind this effect number')
     .option('--limit <n>', 'at most so many', wholeNumber('--limit', 1, 10_000), 50)
@@ -78,7 +78,7 @@ function addRetry(outbox: Command, act: Act): void {
         const reason = reasonOf(options);
         const { effect } = await session.withDatabase((db) => showEffect(db, number));
         if (effect.state === 'dead' && movesMoney(number))
-          return askFor(session, () => ({ kind: 'retry_effect', ask: { number }, reason }));
+          return askFor(session, { kind: 'retry_effect', ask: { number }, reason });
         const ask = { number, actor: (await session.actor()).id, reason };
         const acted = await session.withDatabase((db) => retryEffect(db, ask));
         session.answer(acted, renderActed(acted));
@@ -107,7 +107,7 @@ function addResolve(outbox: Command, act: Act): void {
       act(async (session, number: string, options: ResolveOptions) => {
         const { as, counterpartyId = null } = options;
         const reason = reasonOf(options);
-        return askFor(session, () => ({ kind: 'resolve_effect', ask: { number, as, counterpartyId }, reason }));
+        return askFor(session, { kind: 'resolve_effect', ask: { number, as, counterpartyId }, reason });
       }),
     );
 }
@@ -135,13 +135,4 @@ function fate(text: string): FateByHand {
   const known = FATES_BY_HAND.find((name) => name === text);
   if (known !== undefined) return known;
   throw usage(`'${text}' is no outcome`, `--as ${text}`, `one of ${FATES_BY_HAND.join(', ')}`);
-}
-
-function effectStates(text: string): EffectState[] {
-  const names = Object.keys(EFFECT_LIFE) as EffectState[];
-  return text.split(',').map((part) => {
-    const known = names.find((name) => name === part.trim());
-    if (known !== undefined) return known;
-    throw usage(`'${part}' is no state of an effect`, `--state ${text}`, `one of ${names.join(', ')}`);
-  });
 }

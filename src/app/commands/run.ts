@@ -57,8 +57,8 @@ export const addRun: AddCommand = (program, act) => {
 
 /** The request was opened when the run was held; asked for again after it was decided or expired, it is another one. */
 function askRelease(session: Session, run: string, reason: string): Promise<ExitCode> {
-  return askFor(session, async (db, parts) => ({
-    kind: await kindOfWaiting(db, parts, run),
+  return askFor(session, async (db) => ({
+    kind: await kindOfWaiting(db, run),
     ask: { run },
     reason: reason.trim(),
   }));

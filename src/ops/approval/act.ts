@@ -14,12 +14,12 @@ export interface ActParts {
 }
 
 /** What is to be shown and digested, and what it is about; the same for the same world. */
-interface Planned {
+interface Planned<Plan> {
   /** One request of a kind and subject is open at a time. */
   readonly subject: string;
   readonly job: string;
   readonly key: string | null;
-  readonly plan: unknown;
+  readonly plan: Plan;
 }
 
 /** Something that Temporal is to be told after the commit. Untold it is found in the rows, by the check that a worker starts. */
@@ -47,12 +47,16 @@ export type Wake =
 /**
  * Something that is done only with an approval. `plan` reads the world and locks nothing; it throws an OnceperError where there
  * is nothing to be done. `perform` does it, in the transaction that marks the approval as executed and under the job's lock,
- * after `plan` gave what was approved; what it throws rolls all of that back.
+ * after `plan` gave what was approved, which it is given; what it throws rolls all of that back.
  */
-export interface Act {
+export interface Act<Plan = unknown> {
   readonly kinds: readonly ApprovalKind[];
-  plan(tx: Tx, parts: ActParts, ask: Ask): Promise<Planned>;
-  perform(tx: Tx, parts: ActParts, approved: { readonly approval: Approval; readonly actor: string }): Promise<Wake>;
+  plan(tx: Tx, parts: ActParts, ask: Ask): Promise<Planned<Plan>>;
+  perform(
+    tx: Tx,
+    parts: ActParts,
+    approved: { readonly approval: Approval; readonly actor: string; readonly plan: Plan },
+  ): Promise<Wake>;
 }
 
 /** A member of an ask that must be text. A row changed by hand is refused by its digest before this is asked. */

@@ -44,16 +44,15 @@ export interface BackfillPlan {
 }
 
 /** Runs of periods that were missed, and periods that failed, with an approval of the whole. */
-export const backfill: Act = {
+export const backfill: Act<BackfillPlan> = {
   kinds: ['backfill'],
   async plan(tx, parts, ask) {
     const plan = await planBackfill(tx, parts, ask);
     refuseAny(plan);
     return { subject: `${plan.job} ${plan.from} ${plan.to}`, job: plan.job, key: null, plan };
   },
-  async perform(tx, parts, { approval }) {
+  async perform(tx, parts, { approval, plan }) {
     const { id } = approval;
-    const plan = await planBackfill(tx, parts, approval.ask);
     const { rule } = await activeRuleOf(tx, parts.registry, plan.job);
     const { job, periods } = plan;
     await insertBackfill(tx, { ...approval, actor: approval.requestedBy, mostActive: plan.mostActive });

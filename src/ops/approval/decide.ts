@@ -79,26 +79,31 @@ export async function executeApproval(
     const approval = await mustLock(tx, by.id);
     const refusal = refuseExecution(approval);
     if (refusal !== null) return refuse(tx, approval, by.actor, refusal);
-    const moved = await whatMoved(tx, parts, approval);
-    if (moved !== null) {
-      await markStale(tx, approval.id, moved);
-      return refuse(tx, approval, by.actor, { code: 'world_moved', reason: moved });
+    const world = await planAgain(tx, parts, approval);
+    if (world.kind === 'moved') {
+      await markStale(tx, approval.id, world.what);
+      return refuse(tx, approval, by.actor, { code: 'world_moved', reason: world.what });
     }
     if (!(await markExecuted(tx, approval.id, by.actor))) throw new Error('a locked approval moved');
-    const wake = await actOf(approval.kind).perform(tx, parts, { approval, actor: by.actor });
+    const wake = await actOf(approval.kind).perform(tx, parts, { approval, actor: by.actor, plan: world.plan });
     await appendStep(tx, approval, { actor: by.actor, verb: 'execute', detail: { digest: approval.digest } });
     return { kind: 'executed', approval: await mustLock(tx, approval.id), wake };
   });
 }
 
-/** What is no longer as it was approved, in words; null where everything is. */
-async function whatMoved(tx: Tx, parts: ActParts, approval: Approval): Promise<string | null> {
+/** The plan anew where everything is as it was approved; else what no longer is, in words. */
+async function planAgain(
+  tx: Tx,
+  parts: ActParts,
+  approval: Approval,
+): Promise<{ readonly kind: 'same'; readonly plan: unknown } | { readonly kind: 'moved'; readonly what: string }> {
   const { id, kind, ask, reason, digest } = approval;
   try {
     const { plan } = await actOf(kind).plan(tx, parts, ask);
-    return digestOf({ id, kind, ask, reason, plan }) === digest ? null : differenceOf(approval.plan, plan);
+    const isSame = digestOf({ id, kind, ask, reason, plan }) === digest;
+    return isSame ? { kind: 'same', plan } : { kind: 'moved', what: differenceOf(approval.plan, plan) };
   } catch (error) {
-    if (error instanceof OnceperError && MOVED.has(error.code)) return error.message;
+    if (error instanceof OnceperError && MOVED.has(error.code)) return { kind: 'moved', what: error.message };
     throw error;
   }
 }

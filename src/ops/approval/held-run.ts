@@ -3,8 +3,8 @@ import { parseRule } from '../../jobs/rule.ts';
 import { type ApprovalKind, kindOfHold } from '../../kernel/approval.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
-import { actionByKey, readmitAction } from '../../store/actions.ts';
-import { type Expect, type HeldPlan, heldPlan } from '../../store/held-plan.ts';
+import { type Action, actionByKey, readmitAction } from '../../store/actions.ts';
+import { type Expect, type HeldPlan, heldPlan, reasonToWait } from '../../store/held-plan.ts';
 import { ruleVersion } from '../../store/rules.ts';
 import { runByStartId, type StoredRun, signRelease } from '../../store/runs.ts';
 import { giveWaiver } from '../../store/waivers.ts';
@@ -14,14 +14,16 @@ import { type Act, type ActParts, textOf } from './act.ts';
  * Lets a run go on that waits for a person: a held one gets a waiver of what it is held for, as it stands under the fence of its
  * key, and is decided anew; the owner of an exhausted or cancelled key is admitted again at once.
  */
-export const heldRun: Act = {
+export const heldRun: Act<HeldPlan> = {
   kinds: ['late_run', 'empty_period', 'claim_again', 'held_run'],
   async plan(tx, parts, ask) {
-    const { plan } = await waitingRun(tx, parts, textOf(ask, 'run'));
+    const { run, action } = await knownRun(tx, textOf(ask, 'run'));
+    const plan = await heldPlan(tx, run, expectationOf(parts));
+    if (plan === null) throw nothingToRelease(run, action);
     return { subject: plan.run, job: plan.job, key: plan.key, plan };
   },
-  async perform(tx, parts, { approval, actor }) {
-    const { plan, run } = await waitingRun(tx, parts, textOf(approval.ask, 'run'));
+  async perform(tx, _, { approval, actor, plan }) {
+    const { run } = await knownRun(tx, plan.run);
     const { key, job, scheduledAt, overrides, heldFor } = plan;
     const fence = BigInt(plan.fence);
     if (run.decision === 'held') await giveWaiver(tx, { run: plan.run, code: heldFor, fence, approval: approval.id });
@@ -33,8 +35,11 @@ export const heldRun: Act = {
 };
 
 /** Of which kind the request is that lets a run go on. Throws OnceperError `unknown_run`, `nothing_to_release`. */
-export async function kindOfWaiting(tx: Tx, parts: ActParts, run: string): Promise<ApprovalKind> {
-  return kindOfHold((await waitingRun(tx, parts, run)).plan.heldFor);
+export async function kindOfWaiting(tx: Tx, id: string): Promise<ApprovalKind> {
+  const { run, action } = await knownRun(tx, id);
+  const heldFor = reasonToWait(run, action);
+  if (heldFor === null) throw nothingToRelease(run, action);
+  return kindOfHold(heldFor);
 }
 
 /** What a job expects, asked of the registry. */
@@ -42,25 +47,25 @@ function expectationOf({ registry }: ActParts): Expect {
   return (tx, about, stored) => estimateUnder(tx, registry.get(about.job), stored, about);
 }
 
-async function waitingRun(tx: Tx, parts: ActParts, id: string): Promise<{ run: StoredRun; plan: HeldPlan }> {
+/** A run and the action of its key. Throws OnceperError `unknown_run`. */
+async function knownRun(tx: Tx, id: string): Promise<{ run: StoredRun; action: Action | null }> {
   const run = await runByStartId(tx, id);
-  if (run === null) {
-    throw new OnceperError({
-      code: 'unknown_run',
-      message: 'no run has this id',
-      remedy: 'npx onceper show KEY lists the runs of a key with their ids',
-      at: id,
-    });
-  }
-  const plan = await heldPlan(tx, run, expectationOf(parts));
-  if (plan !== null) return { run, plan };
-  const action = run.key === null ? null : await actionByKey(tx, run.key);
-  const state = action === null ? '' : `, and its key is ${action.state}`;
+  if (run !== null) return { run, action: run.key === null ? null : await actionByKey(tx, run.key) };
   throw new OnceperError({
+    code: 'unknown_run',
+    message: 'no run has this id',
+    remedy: 'npx onceper show KEY lists the runs of a key with their ids',
+    at: id,
+  });
+}
+
+function nothingToRelease({ startId, key, decision }: StoredRun, action: Action | null): OnceperError {
+  const state = action === null ? '' : `, and its key is ${action.state}`;
+  return new OnceperError({
     code: 'nothing_to_release',
-    message: `run ${id} was decided ${run.decision}${state}: only a held run or the owner of an exhausted or cancelled key waits for a person`,
-    remedy: run.key === null ? 'correct what it was refused for and start another' : `npx onceper why ${run.key}`,
-    at: run.key ?? id,
+    message: `run ${startId} was decided ${decision}${state}: only a held run or the owner of an exhausted or cancelled key waits for a person`,
+    remedy: key === null ? 'correct what it was refused for and start another' : `npx onceper why ${key}`,
+    at: key ?? startId,
   });
 }
 

@@ -48,7 +48,7 @@ const execute = ({ id }: Pick<Approval, 'id'>, actor = 'os:bob') => executeAppro
 const codeOf = (decided: Decided) => (decided.kind === 'refused' ? decided.code : decided.kind);
 const release = async (run: string, actor = 'os:ann', more = {}): Promise<Requested> =>
   requestApproval(story.db, parts(), {
-    kind: await kindOfWaiting(story.db, parts(), run),
+    kind: await kindOfWaiting(story.db, run),
     ask: { run },
     actor,
     reason: 'seen',
