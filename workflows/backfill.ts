@@ -1,16 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
-import {
-  condition,
-  continueAsNew,
-  defineSignal,
-  isCancellation,
-  setCurrentDetails,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { continueAsNew, isCancellation, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { BackfillOutput } from '../activities/backfill.ts';
 import { advance } from './options.ts';
 import { endOf } from './pass-end.ts';
+import { createPoll } from './poll.ts';
 import { startBackfillTick } from './start-tick.ts';
 
 /** The backfill to dispatch; `waitMs` only continues a workflow as new. */
@@ -18,9 +11,6 @@ export interface BackfillInput {
   readonly id: string;
   readonly waitMs?: number;
 }
-
-/** Asks for a look at once. It only wakes: what was decided stands in the ledger, so that no signal can be lost or count twice. */
-const wakeSignal = defineSignal('wake');
 
 const WAIT_MS = { first: 500, cap: 15_000 };
 
@@ -33,27 +23,19 @@ const MOST_LOOKS = 50;
  */
 export async function backfill(input: BackfillInput): Promise<Pick<BackfillOutput, 'isCancelled'>> {
   const { id } = input;
-  let waitMs = input.waitMs ?? WAIT_MS.first;
-  let isWoken = false;
-  const wake = () => {
-    isWoken = true;
-  };
-  setHandler(wakeSignal, wake);
+  const poll = createPoll(input.waitMs, WAIT_MS);
   for (let looks = 0; ; looks += 1) {
     if (looks >= MOST_LOOKS || workflowInfo().continueAsNewSuggested)
-      await continueAsNew<typeof backfill>({ id, waitMs });
-    // Before the look: whoever wakes us during it has changed something that it may not have seen.
-    isWoken = false;
+      await continueAsNew<typeof backfill>({ id, waitMs: poll.waitMs() });
+    poll.begin();
     const found = await tryAdvance(id);
     if (found !== null) {
-      for (const start of found.starts) await startBackfillTick(found, start, wake);
+      for (const start of found.starts) await startBackfillTick(found, start, () => poll.wake());
       setCurrentDetails(detailsOf(id, found));
       if (found.isOver) return { isCancelled: found.isCancelled };
-      if (found.ended > 0 || found.starts.length > 0) waitMs = WAIT_MS.first;
+      if (found.ended > 0 || found.starts.length > 0) poll.shorten();
     }
-    if (isWoken) continue;
-    const woken = await condition(() => isWoken, waitMs);
-    waitMs = woken ? WAIT_MS.first : Math.min(WAIT_MS.cap, waitMs * 2);
+    if (!poll.isWoken()) await poll.nap();
   }
 }
 

@@ -1,14 +1,7 @@
-import {
-  condition,
-  continueAsNew,
-  defineSignal,
-  isCancellation,
-  setCurrentDetails,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { continueAsNew, isCancellation, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { DeliveryOutput } from '../activities/delivery.ts';
 import { deliveryState } from './options.ts';
+import { createPoll } from './poll.ts';
 import { showState } from './search-attributes.ts';
 
 /** The key whose effects are watched; `waitMs` only continues a workflow as new. */
@@ -16,9 +9,6 @@ export interface DeliveryInput {
   readonly key: string;
   readonly waitMs?: number;
 }
-
-/** Asks the watcher to look at once instead of at its next poll. It only wakes: what is true stands in the ledger. */
-const wakeSignal = defineSignal('wake');
 
 const WAIT_MS = { first: 1_000, cap: 60_000 };
 
@@ -28,22 +18,17 @@ const WAIT_MS = { first: 1_000, cap: 60_000 };
  */
 export async function delivery(input: DeliveryInput): Promise<DeliveryOutput> {
   const { key } = input;
-  let waitMs = input.waitMs ?? WAIT_MS.first;
-  let isWoken = false;
-  setHandler(wakeSignal, () => {
-    isWoken = true;
-  });
+  const poll = createPoll(input.waitMs, WAIT_MS);
   for (;;) {
-    isWoken = false;
+    poll.begin();
     const found = await tryToLook(key);
     if (found?.kind === 'delivered') {
       showState('delivered', `${key}: every effect has a fate`);
       return found;
     }
     setCurrentDetails(detailsOf(key, found));
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof delivery>({ key, waitMs });
-    const woken = await condition(() => isWoken, waitMs);
-    waitMs = woken ? WAIT_MS.first : Math.min(WAIT_MS.cap, waitMs * 2);
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof delivery>({ key, waitMs: poll.waitMs() });
+    await poll.nap();
   }
 }
 

@@ -1,7 +1,7 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from '@temporalio/workflow';
 import type { period } from './period.ts';
 import { periodAttributes } from './search-attributes.ts';
+import { unlessStarted } from './unless-started.ts';
 
 /** A key and the run that owns it. */
 export interface Owner {
@@ -17,18 +17,15 @@ export interface Owner {
  */
 export async function startOwner(owner: Owner): Promise<'started' | 'already_started'> {
   const { job, key, run } = owner;
-  try {
-    await startChild<typeof period>('period', {
+  const started = await unlessStarted(() =>
+    startChild<typeof period>('period', {
       workflowId: key,
       args: [{ run }],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       staticSummary: `${key}, run ${run}`,
       typedSearchAttributes: periodAttributes(job, owner.period, 'admitted'),
-    });
-    return 'started';
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'already_started';
-    throw error;
-  }
+    }),
+  );
+  return started === null ? 'already_started' : 'started';
 }

@@ -1,9 +1,9 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from '@temporalio/workflow';
 import type { BackfillOutput } from '../activities/backfill.ts';
 import type { ExpectedOutput } from '../activities/expected.ts';
 import type { backfill } from './backfill.ts';
 import type { tick } from './tick.ts';
+import { unlessStarted } from './unless-started.ts';
 
 /** Behind the runs of today (3 is usual): a worker's slots go to what is live first, and children inherit it. */
 const BEHIND_LIVE = { priorityKey: 4 };
@@ -60,12 +60,3 @@ const ABANDONED = {
   parentClosePolicy: ParentClosePolicy.ABANDON,
   workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
 } as const;
-
-async function unlessStarted<Handle>(start: () => Promise<Handle>): Promise<Handle | null> {
-  try {
-    return await start();
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return null;
-    throw error;
-  }
-}

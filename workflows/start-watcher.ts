@@ -1,8 +1,8 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, startChild, WorkflowIdReusePolicy } from '@temporalio/workflow';
 import { parseKey } from '../src/kernel/key.ts';
 import type { delivery } from './delivery.ts';
 import { periodAttributes } from './search-attributes.ts';
+import { unlessStarted } from './unless-started.ts';
 
 /**
  * Starts the watcher of a done key's effects, abandoned. One that runs refuses another; one that has completed may be
@@ -10,16 +10,14 @@ import { periodAttributes } from './search-attributes.ts';
  */
 export async function startWatcher(key: string): Promise<void> {
   const { job, period } = parseKey(key);
-  try {
-    await startChild<typeof delivery>('delivery', {
+  await unlessStarted(() =>
+    startChild<typeof delivery>('delivery', {
       workflowId: `delivery:${key}`,
       args: [{ key }],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
       staticSummary: `the effects of ${key}`,
       typedSearchAttributes: periodAttributes(job, period, 'delivering'),
-    });
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
+    }),
+  );
 }

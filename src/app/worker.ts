@@ -114,8 +114,8 @@ async function statusOfWorkflow(client: Client, workflowId: string): Promise<str
 }
 
 /**
- * Bundles the workflows once; a worker then starts in a second. In a process of its own: the bundler's 200 MB would stay with
- * the worker for as long as it lives.
+ * Bundles the workflows once; a worker then starts in a second. In a process of its own: what the bundler takes would stay with
+ * the worker (392 MB at its peak, 319 MB without).
  */
 export async function bundleWorkflows(): Promise<NonNullable<WorkerOptions['workflowBundle']>> {
   const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));

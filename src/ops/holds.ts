@@ -1,6 +1,5 @@
-import type { Hold } from '../jobs/holds.ts';
+import type { Hold, HoldFilter } from '../jobs/holds.ts';
 import type { Registry } from '../jobs/registry.ts';
-import type { HoldState } from '../kernel/transitions.ts';
 import type { Database } from '../store/database.ts';
 
 /** Some of what is on hold, or was; `next` is the number to go on behind, null at the end. Amounts in minor units. */
@@ -12,13 +11,7 @@ export interface HoldList {
 /** Money on hold of a job, in the order of key, subject and currency; nothing for a job that keeps none. */
 export async function listHolds(
   { db, registry }: { readonly db: Database; readonly registry: Registry },
-  ask: {
-    readonly job: string;
-    readonly states: readonly HoldState[];
-    readonly key: string | null;
-    readonly after: string | null;
-    readonly limit: number;
-  },
+  ask: HoldFilter & { readonly job: string },
 ): Promise<HoldList> {
   const { job, limit } = ask;
   const found = (await registry.get(job).holds?.list(db, { ...ask, limit: limit + 1 })) ?? [];

@@ -4,7 +4,7 @@ import type { Json } from '../kernel/json.ts';
 import type { Tx } from '../kernel/sql.ts';
 import { type Database, transaction } from './database.ts';
 import { type OncePlan, oncePlan } from './once-plan.ts';
-import { type Asked, askedOf, type SqlWork, STORED_RESULT } from './once-work.ts';
+import { type Asked, askedOf, fingerprint, type SqlWork, STORED_RESULT } from './once-work.ts';
 
 /**
  * What became of an item. `done`: its work was executed now. `duplicate`: it had been, with this very request, and here is
@@ -29,11 +29,11 @@ export interface Answer {
 const RECALL = {
   item: `select result
        from onceper.item
-      where key = $1 and request_hash = sha256(convert_to($2, 'UTF8')) and result is not null`,
+      where key = $1 and request_hash = ${fingerprint('$2')} and result is not null`,
   item_result: `select made.result
        from onceper.item
        join onceper.item_result made on made.key = item.key
-      where item.key = $1 and item.request_hash = sha256(convert_to($2, 'UTF8'))`,
+      where item.key = $1 and item.request_hash = ${fingerprint('$2')}`,
 } as const;
 
 const RECALL_NAME = { item: 'onceper once item', item_result: 'onceper once item_result' } as const;
@@ -133,7 +133,7 @@ async function win(tx: Tx, asked: Asked, plan: OncePlan, values: readonly unknow
 /** What stands under the key; locks nothing and writes nothing. */
 async function recall(tx: Tx, asked: Asked): Promise<Answer | null> {
   const { rows } = await tx.query<Answer>(
-    `select false as won, case when item.request_hash <> sha256(convert_to($2, 'UTF8')) then encode(item.request_hash, 'hex') end as differs,
+    `select false as won, case when item.request_hash <> ${fingerprint('$2')} then encode(item.request_hash, 'hex') end as differs,
             ${STORED_RESULT} as result
        from onceper.item
       where item.key = $1`,

@@ -1,9 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
-import { transaction } from '../../src/store/database.ts';
 import { loadFirstRule } from '../../src/store/rules.ts';
 import { csv } from '../jobs/settlement/rows.ts';
-import { Bench, job, ruleWith } from '../jobs/settlement/settling.ts';
+import { Bench, ruleWith } from '../jobs/settlement/settling.ts';
 import { as, documentOf, type ErrorDocument, NOBODY, typed } from './command-line.ts';
 
 const bench = Bench.forThisFile();
@@ -15,16 +14,8 @@ beforeAll(async () => {
   await loadFirstRule(bench.db, { job: 'settlement', body: { job: 'settlement' }, loadedBy: 'os:ann' });
   await bench.importText(csv('m-1 2026-03-01 10.00 GBP', 'm-2 2026-03-01 20.00 GBP'));
   await bench.preparePeriods(rule);
-  await bench.settle(rule, '2026-03');
-  await bench.db.query(
-    `insert into onceper.action
-       (key, job, period, state, owner_run, lease_until, fingerprint, overrides, rule_version, release, result, done_at)
-     values ($1, 'settlement', '2026-03', 'done', 'r', clock_timestamp(), '', '{}', 1, 'test', '{}', clock_timestamp())`,
-    [KEY],
-  );
-  await transaction(bench.db, {}, (tx) =>
-    job.settleEffects(tx, [{ number: PAYOUT, key: KEY, subject: 'm-1', state: 'failed' }]),
-  );
+  await bench.settleKey(rule, '2026-03');
+  await bench.settleEffect(KEY, 'm-1', 'failed');
 });
 
 const options = { jobs: [createSettlementJob()] };

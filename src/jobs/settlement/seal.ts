@@ -60,7 +60,7 @@ async function checkSealedEarlier(tx: Tx, context: GrantedContext): Promise<void
 
 /**
  * What the sealed rows are, per currency; amounts as text: a JSON number would pass through a float. A select of its own: inside
- * the update it could not be read by parallel workers (10 million rows on two cores: 1.0 s for 1.6 s).
+ * the update no parallel worker could read a part of it.
  */
 async function controlTotals(tx: Tx, period: string): Promise<ControlTotals> {
   const { rows } = await tx.query<{ currency: string } & ControlTotals[string]>(

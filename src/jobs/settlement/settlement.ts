@@ -3,7 +3,7 @@ import type { GrantedContext, Job, Performed, SliceRange } from '../job.ts';
 import { adjusting } from './adjustment.ts';
 import { close } from './close.ts';
 import { completed } from './completed.ts';
-import { findHolds, holdBalances, holdsOfKey, listHolds } from './holds.ts';
+import { findHolds, listHolds } from './holds.ts';
 import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
@@ -45,7 +45,7 @@ export function createSettlementJob(): Job {
     inTransit,
     skip,
     adjusting,
-    holds: { list: listHolds, find: findHolds, ofKey: holdsOfKey, release: releaseHold, balances: holdBalances },
+    holds: { list: listHolds, find: findHolds, release: releaseHold },
   };
 }
 

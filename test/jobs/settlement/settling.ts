@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { periodsAhead } from '../../../src/jobs/due.ts';
-import type { GrantedContext, SliceRange } from '../../../src/jobs/job.ts';
+import type { GrantedContext, SettledEffect, SliceRange } from '../../../src/jobs/job.ts';
 import { type JobRule, parseRule, periodCalendar } from '../../../src/jobs/rule.ts';
 import { importFile } from '../../../src/jobs/settlement/import/import-file.ts';
 import type { Imported, ImportRequest } from '../../../src/jobs/settlement/import/imported.ts';
@@ -155,6 +155,23 @@ export class Bench {
       effects.push(...performed.effects);
     }
     return { result: await this.closeKey(context, results), effects };
+  }
+
+  /** Settles a period as `settle` does, with the ledger's row of its key, done. */
+  async settleKey(rule: JobRule, period: string): Promise<void> {
+    await this.settle(rule, period);
+    await this.db.query(
+      `insert into onceper.action
+         (key, job, period, state, owner_run, lease_until, fingerprint, overrides, rule_version, release, result, done_at)
+       values ('settlement:' || $1, 'settlement', $1, 'done', 'r', clock_timestamp(), '', '{}', 1, 'test', '{}', clock_timestamp())`,
+      [period],
+    );
+  }
+
+  /** Tells the job what became of a merchant's payout in GBP. */
+  settleEffect(key: string, subject: string, state: SettledEffect['state']): Promise<void> {
+    const number = `${key}:${subject}:GBP:payout`;
+    return transaction(this.db, {}, (tx) => job.settleEffects(tx, [{ number, key, subject, state }]));
   }
 
   gaps(): Promise<Readonly<Record<string, bigint>>> {

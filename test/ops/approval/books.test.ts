@@ -49,16 +49,8 @@ beforeEach(async () => {
   await loadFirstRule(bench.db, { job: 'settlement', body: { job: 'settlement' }, loadedBy: 'os:ann' });
   await bench.importText(csv('m-1 2026-03-01 10.00 GBP', 'm-2 2026-03-01 20.00 GBP', 'm-2 2026-04-01 1.00 GBP'));
   await bench.preparePeriods(rule);
-  await bench.settle(rule, '2026-03');
-  await bench.db.query(
-    `insert into onceper.action
-       (key, job, period, state, owner_run, lease_until, fingerprint, overrides, rule_version, release, result, done_at)
-     values ($1, 'settlement', '2026-03', 'done', 'r', clock_timestamp(), '', '{}', 1, 'test', '{}', clock_timestamp())`,
-    [KEY],
-  );
-  await transaction(bench.db, {}, (tx) =>
-    job.settleEffects(tx, [{ number: PAYOUT, key: KEY, subject: 'm-1', state: 'failed' }]),
-  );
+  await bench.settleKey(rule, '2026-03');
+  await bench.settleEffect(KEY, 'm-1', 'failed');
 });
 
 describe('a hold', () => {
