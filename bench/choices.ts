@@ -14,6 +14,7 @@ import { type Database, openDatabase, transaction } from '../src/store/database.
 import { migrate } from '../src/store/migrate.ts';
 import { type OpenRequest, openRun } from '../src/store/open.ts';
 import { performSlice } from '../src/store/slices.ts';
+import { medianOf, walPosition } from './figures.ts';
 
 /**
  * `npx tsx bench/choices.ts [REDIS-SERVER]`: what it costs to be the one who does a period's work, by a lock that expires, a unique constraint and
@@ -99,7 +100,7 @@ async function printWrites(db: Database, redis: ExpiringLock | null): Promise<vo
     }
   }
   for (const [at, [name, safe]] of ways.entries())
-    print(`| ${name} | ${median(times[at] ?? []).toFixed(2)} | ${safe} |`);
+    print(`| ${name} | ${medianOf(times[at] ?? []).toFixed(2)} | ${safe} |`);
 }
 
 /** One slice after the other of a granted key, each writing one row. */
@@ -141,7 +142,7 @@ async function measured(db: Database, way: Way): Promise<string> {
     // The first round fills caches and does not count.
     if (round > 0) rounds.push({ p50, p99, rate, crowd: ms, winners, wal });
   }
-  const of = (pick: (one: (typeof rounds)[number]) => number) => median(rounds.map(pick));
+  const of = (pick: (one: (typeof rounds)[number]) => number) => medianOf(rounds.map(pick));
   const times = `${of((one) => one.p50).toFixed(2)} | ${of((one) => one.p99).toFixed(2)} | ${of((one) => one.rate).toFixed(0)}`;
   const winners = [...new Set(rounds.map((one) => one.winners))].join(' or ');
   return `| ${way.name} | ${times} | ${of((one) => one.crowd).toFixed(1)} | ${winners} | ${of((one) => one.wal).toFixed(0)} |`;
@@ -156,7 +157,7 @@ async function alone(db: Database, way: Way): Promise<{ p50: number; p99: number
     await way.take(key);
     times.push(performance.now() - began);
   }
-  const wal = ((await walPosition(db)) - before) / KEYS;
+  const wal = Number((await walPosition(db)) - before) / KEYS;
   const sorted = times.toSorted((a, b) => a - b);
   return { p50: sorted[KEYS >> 1] ?? 0, p99: sorted[Math.floor(KEYS * 0.99)] ?? 0, wal };
 }
@@ -183,7 +184,7 @@ async function crowded(way: Way): Promise<{ ms: number; winners: number }> {
     times.push(performance.now() - began);
     winners += got.filter(Boolean).length;
   }
-  return { ms: median(times), winners: winners / CROWDS };
+  return { ms: medianOf(times), winners: winners / CROWDS };
 }
 
 function lockWay(name: string, lock: ExpiringLock): Way {
@@ -268,15 +269,6 @@ function freshKeys(count: number): string[] {
     nextDay += 1;
     return `choices:${new Date(Date.UTC(1000, 0, nextDay)).toISOString().slice(0, 'YYYY-MM-DD'.length)}`;
   });
-}
-
-async function walPosition(db: Database): Promise<number> {
-  const { rows } = await db.query<{ bytes: string }>(`select (pg_current_wal_insert_lsn() - '0/0')::text as bytes`);
-  return Number(rows[0]?.bytes ?? 0);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
 function print(line: string): void {

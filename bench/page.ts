@@ -1,4 +1,5 @@
-import type { Result, Spread } from './section.ts';
+import type { Spread } from './figures.ts';
+import type { Result } from './section.ts';
 
 const COLOURS = ['#4269d0', '#efb118', '#ff725c', '#6cc5b0', '#3ca951', '#a463f2'];
 const [WIDTH, BAR, LABEL] = [720, 30, 260];

@@ -12,6 +12,7 @@ import { createSettlementJob } from '../src/jobs/settlement/settlement.ts';
 import { runRelay } from '../src/relay/relay.ts';
 import { type Database, openDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrate.ts';
+import { spreadOf } from './figures.ts';
 
 /** Calls in flight, of the relay and of whatever it is compared with. */
 export const CONNECTIONS = 32;
@@ -130,7 +131,7 @@ export async function relayRate(
 
 /** The median of some figures, with the least and the most. */
 export function spread(figures: readonly number[]): string {
-  const sorted = figures.toSorted((a, b) => a - b);
-  const [median, least, most] = [sorted[sorted.length >> 1], sorted[0], sorted.at(-1)].map((f) => (f ?? 0).toFixed(3));
-  return `median ${median}, from ${least} to ${most}`;
+  const { median, least, most } = spreadOf(figures);
+  const [middle, low, high] = [median, least, most].map((figure) => figure.toFixed(3));
+  return `median ${middle}, from ${low} to ${high}`;
 }

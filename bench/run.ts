@@ -9,6 +9,7 @@ import { freePort } from '../src/embedded/ports.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 import { type Database, openDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrate.ts';
+import { walPosition } from './figures.ts';
 import { CONNECTIONS, duplicates, newItems } from './items.ts';
 import { pageOf } from './page.ts';
 import { measure, type Result, type Section } from './section.ts';
@@ -22,15 +23,10 @@ function sectionsOf(db: Database): readonly (() => Promise<Section>)[] {
   return [() => newItems(db, sizes), () => duplicates(db, sizes)];
 }
 
-async function wal(db: Database): Promise<bigint> {
-  const { rows } = await db.query<{ at: bigint }>(`select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8 as at`);
-  return rows[0]?.at ?? 0n;
-}
-
 async function measureAll(db: Database): Promise<Result[]> {
   const results: Result[] = [];
   for (const prepare of sectionsOf(db)) {
-    const found = await measure(await prepare(), rounds, () => wal(db));
+    const found = await measure(await prepare(), rounds, () => walPosition(db));
     for (const { section, way, items, perSecond, walPerItem, ratio } of found) {
       const figures = `${perSecond.median.toFixed(0)}/s, ${walPerItem.median.toFixed(0)} B of WAL, ratio ${ratio.median.toFixed(2)}`;
       process.stdout.write(

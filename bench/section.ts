@@ -1,3 +1,5 @@
+import { type Spread, spreadOf } from './figures.ts';
+
 /** One way of doing the work of a section. It does `items` new items of the round and returns when all are committed. */
 export interface Way {
   readonly name: string;
@@ -19,12 +21,6 @@ export interface Section {
 interface Round {
   readonly seconds: number;
   readonly walBytes: number;
-}
-
-export interface Spread {
-  readonly median: number;
-  readonly least: number;
-  readonly most: number;
 }
 
 /** What a way took at one size. `ratio` is of the pairs of one round: this way's rate to the floor's. */
@@ -76,16 +72,5 @@ function resultOf(
     perSecond: spreadOf(some.map(({ seconds }) => of.items / seconds)),
     walPerItem: spreadOf(some.map(({ walBytes }) => walBytes / of.items)),
     ratio: spreadOf(some.map(({ seconds }, at) => (floor[at]?.seconds ?? Number.NaN) / seconds)),
-  };
-}
-
-function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (index: number) => sorted[index] ?? Number.NaN;
-  const middle = (sorted.length - 1) / 2;
-  return {
-    median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2,
-    least: at(0),
-    most: at(sorted.length - 1),
   };
 }

@@ -8,6 +8,7 @@ import { until } from '../src/drills/until.ts';
 import { freePort } from '../src/embedded/ports.ts';
 import { createRegistry } from '../src/jobs/registry.ts';
 import { createSettlementJob } from '../src/jobs/settlement/settlement.ts';
+import { medianOf, walPosition } from './figures.ts';
 import { settleByHand } from './settlement-floor.ts';
 
 /**
@@ -86,13 +87,13 @@ async function measure(stage: Stage): Promise<void> {
     );
   }
   const ratios = ours.map((own, at) => own.seconds / (floors[at]?.seconds ?? 1)).toSorted((a, b) => a - b);
-  const wal = median(ours.map((one) => one.wal)) / median(floors.map((one) => one.wal));
+  const wal = medianOf(ours.map((one) => one.wal)) / medianOf(floors.map((one) => one.wal));
   const { rows } = await stage.db.query<{ temp: string }>(
     `select temp_bytes::text as temp from pg_stat_database where datname = current_database()`,
   );
   const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${worker.pid}/status`, 'utf8'))?.[1];
   print(
-    `ratio of medians ${(median(ours.map((one) => one.seconds)) / median(floors.map((one) => one.seconds))).toFixed(3)} (pairs ${ratios.map((r) => r.toFixed(2)).join(', ')}), WAL ratio ${wal.toFixed(3)}`,
+    `ratio of medians ${(medianOf(ours.map((one) => one.seconds)) / medianOf(floors.map((one) => one.seconds))).toFixed(3)} (pairs ${ratios.map((r) => r.toFixed(2)).join(', ')}), WAL ratio ${wal.toFixed(3)}`,
   );
   print(
     `worker's peak memory ${Math.round(Number(peak) / 1024)} MB; temporary files ${Math.round(Number(rows[0]?.temp) / 1e6)} MB; ${cpus().length} cores`,
@@ -138,11 +139,11 @@ async function settle(stage: Stage, period: string): Promise<void> {
 }
 
 async function timed(stage: Stage, act: () => Promise<unknown>): Promise<Measured> {
-  const before = await walPosition(stage);
+  const before = await walPosition(stage.db);
   const began = performance.now();
   await act();
   const seconds = (performance.now() - began) / 1_000;
-  return { seconds, wal: (await walPosition(stage)) - before };
+  return { seconds, wal: Number((await walPosition(stage.db)) - before) };
 }
 
 /** Each way begins with empty tables and indexes: after the other's rows its own would be appended or squeezed in between. */
@@ -180,21 +181,10 @@ async function phases(stage: Stage, period: string): Promise<string> {
     .join(', ');
 }
 
-async function walPosition(stage: Stage): Promise<number> {
-  const { rows } = await stage.db.query<{ bytes: string }>(
-    `select (pg_current_wal_insert_lsn() - '0/0')::text as bytes`,
-  );
-  return Number(rows[0]?.bytes ?? 0);
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 function shown(one: Measured | undefined): string {
   return `${one?.seconds.toFixed(2)} s (${Math.round((one?.wal ?? 0) / merchants)} B WAL a merchant)`;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
