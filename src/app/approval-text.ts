@@ -1,5 +1,5 @@
 import type { Requested } from '../ops/approval/request.ts';
-import { approveCommand } from '../ops/commands.ts';
+import { approveCommand, executeCommand } from '../ops/commands.ts';
 import type { Approval } from '../store/approvals.ts';
 import { money } from './outbox-text.ts';
 import type { Session } from './session.ts';
@@ -40,6 +40,7 @@ export function renderApproval(session: Session, approval: Approval): string {
   ];
   const parts = [lines.join('\n'), renderPlan(session, approval.plan)];
   if (state === 'requested') parts.push(`approve   ${approveCommand(id, digest)}`);
+  if (state === 'approved') parts.push(`execute   ${executeCommand(id)}`);
   return parts.join('\n\n');
 }
 

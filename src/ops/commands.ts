@@ -28,3 +28,8 @@ export function releaseCommand(run: string): string {
 export function approveCommand(id: string, digest: string): string {
   return `npx onceper approvals approve ${id} --digest ${digest}`;
 }
+
+/** The command that does what was approved, where the one that approved it was interrupted. */
+export function executeCommand(id: string): string {
+  return `npx onceper approvals execute ${id}`;
+}

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
+import { approveRequest } from '../../src/ops/approval/decide.ts';
 import { loadFirstRule } from '../../src/store/rules.ts';
 import { csv } from '../jobs/settlement/rows.ts';
 import { Bench, ruleWith } from '../jobs/settlement/settling.ts';
@@ -65,4 +66,17 @@ test('a posting that is no posting is refused by its word, and nothing is asked'
     code: 'malformed_posting',
     at: 'm-1:GBP:fees:2.50',
   });
+});
+
+test('what was approved by a command that died before it was done names the command that does it', async () => {
+  const line = ['skip', 'settlement:2026-05', '--reason', 'by letter', '--json'];
+  const { id, digest } = documentOf<Asked>(await ann(...line)).approval;
+  await approveRequest(bench.db, { id, digest, actor: 'user:bob', reason: null });
+  expect(await bob('approvals', 'approve', id, '--digest', digest)).toMatchObject({
+    code: 3,
+    err: expect.stringMatching(new RegExp(`^already_decided: it is approved already.*approvals execute ${id}`)),
+  });
+  expect((await ann('approvals', 'show', id)).out).toContain(`npx onceper approvals execute ${id}`);
+  expect(await bob('approvals', 'execute', id)).toMatchObject({ code: 0 });
+  expect((await ann('approvals', 'show', id)).out).not.toContain('approvals execute');
 });

@@ -5,6 +5,7 @@ import { approveRequest, type Decided, executeApproval, rejectRequest } from '..
 import { approvalsIn, showApproval } from '../../ops/approval/read.ts';
 import { editRequest } from '../../ops/approval/request.ts';
 import { tellTemporal } from '../../ops/approval/wake.ts';
+import { executeCommand } from '../../ops/commands.ts';
 import { actParts, reasonOf } from '../approval-request.ts';
 import { renderApproval, renderApprovals, shownApproval } from '../approval-text.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
@@ -156,9 +157,15 @@ async function tell(session: Session, { wake }: Extract<Decided, { kind: 'execut
 }
 
 function refusedBy({ approval, code, reason }: Extract<Decided, { kind: 'refused' }>): OnceperError {
-  const remedy =
-    code === 'world_moved' || code === 'already_executed' || code === 'approval_expired'
-      ? 'look at how things are now, and ask again'
-      : `npx onceper approvals show ${approval.id}`;
-  return new OnceperError({ code, message: reason, remedy, at: approval.id });
+  return new OnceperError({ code, message: reason, remedy: remedyOf(code, approval), at: approval.id });
+}
+
+function remedyOf(
+  code: Extract<Decided, { kind: 'refused' }>['code'],
+  { id, state }: Extract<Decided, { kind: 'refused' }>['approval'],
+): string {
+  if (code === 'world_moved' || code === 'already_executed' || code === 'approval_expired')
+    return 'look at how things are now, and ask again';
+  if (code === 'already_decided' && state === 'approved') return executeCommand(id);
+  return `npx onceper approvals show ${id}`;
 }
