@@ -30,14 +30,14 @@ export async function settleByHand(db: Database, key: string, period: string): P
 /** One fee rule, GBP, as constants; the product joins its rule. */
 const SLICE = `
   with line as materialized (
-    select merchant, currency, count(*) as transactions,
-           coalesce(sum(amount) filter (where amount > 0), 0) as sales,
-           coalesce(-sum(amount) filter (where amount < 0), 0) as refunds,
-           coalesce(sum(settlement.fee(amount, 150, 20)) filter (where amount > 0), 0) as fees
+    select merchant, 'GBP' as currency, count(*) as transactions,
+           coalesce(sum(amount) filter (where amount > 0), 0)::int8 as sales,
+           coalesce(-sum(amount) filter (where amount < 0), 0)::int8 as refunds,
+           coalesce(sum(settlement.fee(amount, 150, 20)) filter (where amount > 0), 0)::int8 as fees
       from settlement.transaction
-     where period = $2 and merchant between $3 and $4
-     group by merchant, currency
-     order by merchant, currency
+     where period = $2 and merchant between $3 and $4 and currency = 'GBP'
+     group by merchant
+     order by merchant
   ), amount as materialized (
     select *, sales - refunds - fees as net, case when sales - refunds - fees >= 100 then sales - refunds - fees else 0 end as payout
       from line

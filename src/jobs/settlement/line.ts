@@ -1,26 +1,8 @@
-import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
-import type { Estimate, GrantedContext, JobContext, SliceRange } from '../job.ts';
+import type { Estimate, JobContext, SliceRange } from '../job.ts';
+import { parseControlTotals } from './control-totals.ts';
 import { parseParameters } from './parameters.ts';
 import { findPeriod, type PeriodRow } from './period-row.ts';
-
-/**
- * Writes a line for every merchant of the slice and currency that has a transaction of the sealed period, a balance in the
- * previous document or an assigned posting of the period, which adds to what is carried in. It reads sealed rows and that
- * document only, never a live balance: derived again after a failover, a line is the same to the digit. A currency without a rule gets a null fee and fails the line's constraint.
- */
-export async function writeLines(tx: Tx, context: GrantedContext, period: PeriodRow, slice: SliceRange): Promise<void> {
-  if (period.state !== 'sealed') throw notSealed(context, period);
-  await tx.query(
-    `${LINE}
-     insert into settlement.line
-            (key, merchant, currency, period, transactions, sales, refunds, fees, net, carry_in, assigned, payout, closing)
-     select $9, merchant, currency, $1, transactions, sales, refunds, fees, net, carry_in, assigned, payout, closing
-       from line
-      order by merchant, currency`,
-    [...valuesOf(context, period.previousKey, slice), context.key],
-  );
-}
 
 /**
  * What the lines of a period would come to as its rows stand: how many merchants, and the sums that close adds up, by the same
@@ -39,7 +21,7 @@ export async function estimate(tx: Tx, context: JobContext): Promise<Estimate> {
        from line
       group by grouping sets ((currency), ())
       order by currency nulls last`,
-    valuesOf(context, period.previousKey, EVERYBODY),
+    lineValues(context, period, await currenciesMoved(tx, period), EVERYBODY),
   );
   return {
     subjects: rows.find((row) => row.currency === null)?.subjects ?? 0,
@@ -52,9 +34,25 @@ type Sums = Readonly<Record<'sales' | 'refunds' | 'fees' | 'net' | 'carryIn' | '
 /** Around every id of a merchant: they are of lower case, figures and hyphens, in collation "C". */
 const EVERYBODY = { firstSubject: '', lastSubject: '~' };
 
-function valuesOf(
-  { period, rule }: JobContext,
-  previousKey: string | null,
+/** The currencies of the period's rows: once it is sealed its control totals name them, before they must be looked for. */
+export async function currenciesMoved(tx: Tx, period: PeriodRow): Promise<readonly string[]> {
+  if (period.sealedTotals !== null) {
+    return Object.entries(parseControlTotals(period.sealedTotals)).flatMap(([currency, { transactions }]) =>
+      transactions === '0' ? [] : [currency],
+    );
+  }
+  const { rows } = await tx.query<{ currency: string }>(
+    'select distinct currency from settlement.transaction where period = $1',
+    [period.period],
+  );
+  return rows.map((row) => row.currency);
+}
+
+/** The parameters of LINE, $1 to $9. */
+export function lineValues(
+  { rule }: JobContext,
+  { period, previousKey }: PeriodRow,
+  moved: readonly string[],
   { firstSubject, lastSubject }: Pick<SliceRange, 'firstSubject' | 'lastSubject'>,
 ): unknown[] {
   const { currencies } = parseParameters(rule.parameters);
@@ -67,24 +65,36 @@ function valuesOf(
     currencies.map((rule) => rule.fixed),
     currencies.map((rule) => rule.minimum),
     previousKey,
+    moved,
   ];
 }
 
-/** The lines of a range of merchants as they follow from the period's rows. */
-const LINE = `
-  with rule as (
+/**
+ * The lines of a range of merchants as they follow from the period's rows, in key order: one for every merchant and currency
+ * that has a transaction of the period, a balance in the previous document or an assigned posting, which adds to what is
+ * carried in. It reads rows and that document only, never a live balance: derived again after a failover, a line is the same
+ * to the digit. A currency without a rule gets a null fee and fails the line's constraint.
+ *
+ * The rows are read once a currency, each time in the order of the index: 46 ms for a slice of 100,000 rows of one currency,
+ * where a join of every row with its rule takes 125. What stands in one currency only pays for no other.
+ */
+export const LINE = `
+  with rule as materialized (
     select * from unnest($4::text[], $5::int8[], $6::int8[], $7::int8[]) as r (currency, basis_points, fixed, minimum)
   ), moved as (
-    select t.merchant, t.currency, count(*) as transactions,
-           sum(t.amount) filter (where t.amount > 0) as sales,
-           -sum(t.amount) filter (where t.amount < 0) as refunds,
-           sum(settlement.fee(t.amount, r.basis_points, r.fixed)) filter (where t.amount > 0) as fees
-      from settlement.transaction t
-      left join rule r on r.currency = t.currency
-     where t.period = $1 and t.merchant between $2 and $3
-     group by t.merchant, t.currency
+    select m.merchant, c.currency, m.transactions, m.sales, m.refunds, m.fees
+      from unnest($9::text[]) as c (currency)
+      left join rule r on r.currency = c.currency
+     cross join lateral (
+           select t.merchant, count(*) as transactions,
+                  sum(t.amount) filter (where t.amount > 0)::int8 as sales,
+                  -sum(t.amount) filter (where t.amount < 0)::int8 as refunds,
+                  sum(settlement.fee(t.amount, r.basis_points, r.fixed)) filter (where t.amount > 0)::int8 as fees
+             from settlement.transaction t
+            where t.period = $1 and t.merchant between $2 and $3 and t.currency = c.currency
+            group by t.merchant) m
   ), carried as (
-    select merchant, currency, sum(carry_in) as carry_in, sum(assigned) as assigned
+    select merchant, currency, sum(carry_in)::int8 as carry_in, sum(assigned)::int8 as assigned
       from (select merchant, currency, closing as carry_in, 0 as assigned
               from settlement.line
              where key = $8 and merchant between $2 and $3 and closing <> 0
@@ -101,20 +111,12 @@ const LINE = `
   ), payable as (
     select p.*, p.sales - p.refunds - p.fees as net, p.sales - p.refunds - p.fees + p.carry_in as payable, r.minimum
       from part p left join rule r on r.currency = p.currency
-  ), line as (
+  ), line as materialized (
     select p.merchant, p.currency, p.transactions, p.sales, p.refunds, p.fees, p.net, p.carry_in, p.assigned,
            o.payout, p.payable - o.payout as closing
       from payable p
      cross join lateral (
            select case when p.minimum is null then null
                        when p.payable > 0 and p.payable >= p.minimum then p.payable else 0 end as payout) o
+     order by p.merchant, p.currency
   )`;
-
-function notSealed(context: GrantedContext, period: PeriodRow): OnceperError {
-  return new OnceperError({
-    code: 'period_not_sealed',
-    message: `period ${context.period} is ${period.state}: only sealed rows are settled`,
-    remedy: 'the first grant seals it; look for a hand that changed settlement.period',
-    at: context.key,
-  });
-}

@@ -9,8 +9,8 @@ import type { GrantedContext, SliceRange } from '../job.ts';
 export function payoutsOf(context: GrantedContext, slice: SliceRange): Select {
   return {
     text: `select e.number, e.merchant as subject, 'payout' as effect, e.merchant as destination,
-                  '{"amount":' || to_json(e.payout::text) || ',"currency":' || to_json(e.currency)
-                  || ',"destination":' || to_json(e.merchant) || ',"reference":' || to_json(e.number) || '}' as body
+                  '{"amount":"' || e.payout || '","currency":"' || e.currency || '","destination":'
+                  || to_json(e.merchant) || ',"reference":' || to_json(e.number) || '}' as body
              from (select l.key || ':' || l.merchant || ':' || l.currency || ':payout' as number, l.merchant, l.currency, l.payout
                      from settlement.line l
                     where l.key = $1 and l.merchant between $2 and $3 and l.payout > 0

@@ -8,18 +8,17 @@ import { inTransit } from './in-transit.ts';
 import { inspect } from './inspect.ts';
 import { jobId } from './job-id.ts';
 import { ledgerGaps } from './ledger-gaps.ts';
-import { estimate, writeLines } from './line.ts';
+import { estimate } from './line.ts';
 import { checkOverrides } from './overrides.ts';
 import { parseParameters } from './parameters.ts';
 import { payoutsOf } from './payout.ts';
 import { preparePeriods, readPeriod } from './period-row.ts';
 import { plan } from './plan.ts';
-import { postLines } from './posting.ts';
 import { releaseHold } from './release.ts';
 import { seal } from './seal.ts';
 import { settleEffects } from './settle-effects.ts';
 import { skip } from './skip.ts';
-import { summariseSlice } from './slice-result.ts';
+import { settleSlice } from './slice.ts';
 
 /**
  * The month-end settlement of merchants: every transaction of a sealed period is settled once, every payable merchant gets
@@ -49,9 +48,8 @@ export function createSettlementJob(): Job {
   };
 }
 
-/** A slice, one statement a concern: the lines first; postings, payouts and the result derive from them. */
+/** A slice: lines, postings and result in one statement; the payouts derive from the stored lines. */
 async function perform(tx: Tx, context: GrantedContext, slice: SliceRange): Promise<Performed> {
-  await writeLines(tx, context, await readPeriod(tx, context.period), slice);
-  await postLines(tx, context, slice);
-  return { result: await summariseSlice(tx, context, slice), effects: payoutsOf(context, slice) };
+  const period = await readPeriod(tx, context.period);
+  return { result: await settleSlice(tx, context, period, slice), effects: payoutsOf(context, slice) };
 }

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { OnceperError } from '../../kernel/error.ts';
-import type { Tx } from '../../kernel/sql.ts';
-import type { GrantedContext, SliceRange } from '../job.ts';
 
 const wholeNumber = z.string().regex(/^-?[0-9]+$/);
 
@@ -45,26 +43,18 @@ export function parseSliceResult(stored: unknown): SliceResult {
 }
 
 /**
- * Counts, totals per currency and the hash of the slice's lines, in one statement. A line without assigned postings is hashed
- * without them: as it was before there were any.
+ * Counts, totals per currency and the hash of the slice's lines, a select over `line` (line.ts). A line without assigned
+ * postings is hashed without them: as it was before there were any.
  */
-export async function summariseSlice(tx: Tx, context: GrantedContext, slice: SliceRange): Promise<SliceResult> {
-  const { rows } = await tx.query(
-    `with l as materialized (
-       select * from settlement.line where key = $1 and merchant between $2 and $3
-     ), total as (
-       select currency, sum(transactions)::text as transactions, sum(sales)::text as sales, sum(refunds)::text as refunds,
-              sum(fees)::text as fees, sum(net)::text as net, sum(carry_in)::text as "carryIn",
-              sum(assigned)::text as assigned, sum(payout)::text as payout, sum(closing)::text as closing
-         from l group by currency
-     )
-     select count(*)::int4 as lines, count(*) filter (where payout > 0)::int4 as payouts,
-            encode(sha256(convert_to(coalesce(string_agg(
-              concat_ws('|', merchant, currency, transactions, sales, refunds, fees, net, carry_in, payout, closing, nullif(assigned, 0)),
-              e'\\n' order by merchant, currency), ''), 'UTF8')), 'hex') as hash,
-            (select coalesce(jsonb_object_agg(t.currency, to_jsonb(t) - 'currency'), '{}') from total t) as totals
-       from l`,
-    [context.key, slice.firstSubject, slice.lastSubject],
-  );
-  return parseSliceResult(rows[0]);
-}
+export const SLICE_RESULT = `
+  select count(*)::int4 as lines, count(*) filter (where payout > 0)::int4 as payouts,
+         encode(sha256(convert_to(coalesce(string_agg(
+           concat_ws('|', merchant, currency, transactions, sales, refunds, fees, net, carry_in, payout, closing, nullif(assigned, 0)),
+           e'\\n' order by merchant, currency), ''), 'UTF8')), 'hex') as hash,
+         (select coalesce(jsonb_object_agg(t.currency, to_jsonb(t) - 'currency'), '{}')
+            from (select currency, sum(transactions)::text as transactions, sum(sales)::text as sales,
+                         sum(refunds)::text as refunds, sum(fees)::text as fees, sum(net)::text as net,
+                         sum(carry_in)::text as "carryIn", sum(assigned)::text as assigned, sum(payout)::text as payout,
+                         sum(closing)::text as closing
+                    from line group by currency) t) as totals
+    from line`;

@@ -154,6 +154,27 @@ describe('the slice plan', () => {
     ]);
   });
 
+  it('is made of all known merchants where there is a transaction for each, and of those that moved where most are idle', async () => {
+    const small = ruleWith({ subjectsPerSlice: 2 });
+    const merchants = ['a', 'b', 'c', 'd', 'e'];
+    await bench.importText(
+      csv(
+        ...merchants.map((m) => `${m} 2026-02-01 1.00 GBP`),
+        ...['b', 'e'].map((m) => `${m} 2026-03-01 1.00 GBP`),
+        ...Array.from({ length: 5 }, (_, i) => `e 2026-04-0${i + 1} 1.00 GBP`),
+      ),
+    );
+    const planned = async (period: string) => {
+      const slices = await bench.claim(contextOf(small, period));
+      return slices.map(({ firstSubject, lastSubject }) => `${firstSubject}-${lastSubject}`);
+    };
+    await bench.settle(small, '2026-02');
+    expect(await planned('2026-03')).toEqual(['b-e']);
+    expect(await planned('2026-04')).toEqual(['a-b', 'c-d', 'e-e']);
+    const { result } = await bench.settle(small, '2026-04');
+    expect(result).toMatchObject({ lines: 1, payouts: 1 });
+  });
+
   it('has no slice for an empty period, which closes with a document of nothing', async () => {
     await bench.preparePeriods(rule);
     const { result, effects } = await bench.settle(rule, '2026-03');
