@@ -40,9 +40,9 @@ await withSettlement({ subjectsPerSlice, slicesInFlight }, async (bench) => {
       `pair ${pair}: by hand ${shown(floor)}, ours ${shown(own)}, ratio ${(own.seconds / floor.seconds).toFixed(2)}`,
     );
     print(`  ours: ${await phases(stage, period)}`);
-    if (pair === pairs) await repeat(stage, period);
   }
   await summary(bench, floors, ours);
+  await repeat(bench, monthOf(pairs));
 });
 
 /** The month both ways on empty tables; a comparison of speeds is worth nothing unless both wrote the same rows. */
@@ -74,8 +74,10 @@ async function writtenRows(stage: Stage): Promise<string> {
   return JSON.stringify(rows[0]);
 }
 
-/** A second run of the finished month: how long its decision took at the database, and whether it read any line. */
-async function repeat(stage: Stage, period: string): Promise<void> {
+/** Further runs of the finished month: how long each takes to be decided at the database, and whether one read any line. */
+async function repeat({ stage, workers }: SettlementStage, period: string): Promise<void> {
+  // What a worker reads meanwhile, to watch deliveries, would count too.
+  await Promise.all(workers.map((worker) => worker.stop()));
   const reads = async () => {
     const { rows } = await stage.db.query<{ reads: string }>(
       `select sum(coalesce(seq_scan, 0) + coalesce(idx_scan, 0))::text as reads from pg_stat_user_tables
