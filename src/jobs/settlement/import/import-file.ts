@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { localDate } from '../../../kernel/instant.ts';
 import type { Instant, Tx } from '../../../kernel/sql.ts';
 import { periodsAhead } from '../../due.ts';
@@ -5,19 +6,21 @@ import { type JobRule, periodCalendar } from '../../rule.ts';
 import { sha256 as sha256Of } from '../document.ts';
 import { preparePeriods } from '../period-row.ts';
 import { inTransaction, type Outcome, onConnection } from './connection.ts';
+import { storeDirectly } from './direct.ts';
 import type { Imported, ImportRequest } from './imported.ts';
 import { collidingMerchants, storeMerchants } from './merchants.ts';
-import { countLate, earliestOpenPeriod, placeForGood } from './place.ts';
+import { countLate, earliestOpenPeriod, type ImportRecord, placeForGood } from './place.ts';
 import { dateReader } from './read-date.ts';
+import { type FileRead, type Reading, readFile } from './read-file.ts';
 import { Refusals } from './refusals.ts';
 import { sourceNamed } from './source.ts';
 import type { RowContext } from './source-format.ts';
-import { type StagedFile, stageFile } from './stage-file.ts';
+import { createStage } from './staging.ts';
 import { conflictingRows, insertTransactions, lockSource, mapDays, nextImportId } from './transactions.ts';
 
 /**
  * Imports a file of transactions: all of its rows in one transaction, or none and the list of rows that refuse it. It is
- * streamed from front to back in constant memory, plain or gz. Importing rows again, whatever the file is called and whatever
+ * streamed from front to back in constant memory, plain or gz; a second time where it holds rows that are known. Importing rows again, whatever the file is called and whatever
  * its order, adds nothing. Rows of periods that are sealed by the time of the commit belong to the next open one.
  *
  * Throws OnceperError `unknown_source`, `file_unreadable`, `period_missing`, `commit_unknown` (import the file again: what is
@@ -28,11 +31,9 @@ export async function importFile(request: ImportRequest): Promise<Imported> {
   return onConnection(request.connect, async (client) => {
     const now = await inTransaction(client, (tx) => preparePeriodsAhead(tx, request.rule));
     return inTransaction(client, async (tx) => {
-      const refusals = new Refusals();
-      const context = rowContext(request, now);
-      const file = await stageFile(client, { path: request.file, source, context, refusals });
-      const stored = await storeRows(tx, request, file, refusals);
-      return outcomeOf(request, file, stored, refusals);
+      await lockSource(tx, request.source);
+      const of = { path: request.file, source, context: rowContext(request, now), importId: await nextImportId(tx) };
+      return (await importDirectly(client, tx, request, of)) ?? (await importStaged(client, tx, request, of));
     });
   });
 }
@@ -52,36 +53,66 @@ function rowContext({ rule, sha256 = sha256Of }: ImportRequest, now: Instant): R
   return { sha256, readDate: dateReader({ calendar, first: rule.first, today: localDate(now, rule.zone) }) };
 }
 
-interface Stored {
-  readonly added: number;
-  readonly late: number;
+type Of = Omit<Reading, 'refusals'> & { readonly importId: bigint };
+
+/** Stores a file of nothing but new rows, named by their source; null where it has others, and nothing was done then. */
+async function importDirectly(
+  client: pg.ClientBase,
+  tx: Tx,
+  request: ImportRequest,
+  of: Of,
+): Promise<Outcome<Imported> | null> {
+  const refusals = new Refusals();
+  const earliestOpen = await earliestOpenPeriod(tx, request.file);
+  const file = await storeDirectly(client, { ...of, refusals });
+  if (file === null) return null;
+  if (refusals.total > 0 || file.read === 0) return outcomeOf(request, file, NOTHING, refusals);
+  await storeMerchants(tx, request.source);
+  const stored = await place(tx, request, { ...file, importId: of.importId, added: file.read, earliestOpen });
+  return outcomeOf(request, file, stored, refusals);
 }
 
 /**
- * Stores the staged rows. Also for a file that is refused already: what conflicts with the ledger is found by trying, and
- * rolled back with the rest.
+ * Stores a file by way of the staging table, which tells new rows from known ones. Also one that is refused already: what
+ * conflicts with the ledger is found by trying, and rolled back with the rest.
  */
-async function storeRows(tx: Tx, request: ImportRequest, file: StagedFile, refusals: Refusals): Promise<Stored> {
-  const { source, actor } = request;
-  if (file.staged === 0) return { added: 0, late: 0 };
-  await lockSource(tx, source);
-  const importId = await nextImportId(tx);
+async function importStaged(client: pg.ClientBase, tx: Tx, request: ImportRequest, of: Of): Promise<Outcome<Imported>> {
+  const refusals = new Refusals();
+  const file = await readFile({ ...of, refusals }, await createStage(client));
+  if (file.read === 0) return outcomeOf(request, file, NOTHING, refusals);
+  const { source } = request;
+  const { importId } = of;
   await storeMerchants(tx, source);
   refusals.addFound(await collidingMerchants(tx));
   const earliestOpen = await earliestOpenPeriod(tx, request.file);
   await mapDays(tx);
   const added = await insertTransactions(tx, { source, identity: file.identity, importId });
-  if (file.identity === 'stated' && added < file.staged) {
+  if (file.identity === 'stated' && added < file.read) {
     refusals.addFound(await conflictingRows(tx, { source, importId }));
   }
-  if (refusals.total > 0) return { added: 0, late: 0 };
-  const { rows, sha256, currencies } = file;
+  if (refusals.total > 0) return outcomeOf(request, file, NOTHING, refusals);
+  return outcomeOf(request, file, await place(tx, request, { ...file, importId, added, earliestOpen }), refusals);
+}
+
+interface Stored {
+  readonly added: number;
+  readonly late: number;
+}
+
+const NOTHING: Stored = { added: 0, late: 0 };
+
+async function place(
+  tx: Tx,
+  { source, file, actor }: ImportRequest,
+  of: FileRead & Pick<ImportRecord, 'importId' | 'added' | 'earliestOpen'>,
+): Promise<Stored> {
+  const { importId, added, earliestOpen, rows, sha256, currencies } = of;
   const late = await countLate(tx, importId);
-  const record = { importId, source, file: request.file, sha256, currencies, rows, added, actor, late, earliestOpen };
+  const record = { importId, source, file, sha256, currencies, rows, added, actor, late, earliestOpen };
   return { added, late: await placeForGood(tx, record) };
 }
 
-function outcomeOf(request: ImportRequest, file: StagedFile, stored: Stored, refusals: Refusals): Outcome<Imported> {
+function outcomeOf(request: ImportRequest, file: FileRead, stored: Stored, refusals: Refusals): Outcome<Imported> {
   const of = { file: request.file, source: request.source, rows: file.rows };
   if (refusals.total > 0) {
     const refused = refusals.inOrder();

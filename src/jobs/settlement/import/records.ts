@@ -2,6 +2,7 @@ import { finished } from 'node:stream/promises';
 import { type CsvError, type Parser, parse } from 'csv-parse';
 import { codeOf } from '../../../kernel/error.ts';
 import { FileFault } from './file-fault.ts';
+import { simpleFields } from './simple-fields.ts';
 import { longestRowBytes } from './whole-lines.ts';
 
 /** Receives the fields of a record and the line on which it starts. */
@@ -16,44 +17,82 @@ const faults: Readonly<Record<string, string>> = {
 
 /**
  * Strict CSV (RFC 4180) fed block by block: commas, LF or CRLF, a BOM, quoted fields with quotes, commas and line ends
- * inside. Blank lines are no records. `take` is called in the parser's own turn, record by record, so that a fault further
- * on in the same block loses none before it. Rows of another length than the header are the taker's to refuse.
+ * inside. Blank lines are no records. `take` is called record by record, in order, so that a fault further on in the same
+ * block loses none before it. Rows of another length than the header are the taker's to refuse.
+ *
+ * Lines that are a record each never reach the parser, which looks at each character: 8 µs for a row of six fields where
+ * those take 1. From the first other line on the block is the parser's, and so is all that follows
+ * until a block ends outside quotes.
  */
 export class Records {
-  readonly #parser: Parser;
+  readonly #take: TakeRecord;
+  #parser: Parser | null = null;
+  #isInQuotes = false;
   #line = 1;
 
   constructor(take: TakeRecord) {
-    this.#parser = parse({
-      bom: true,
-      record_delimiter: ['\r\n', '\n'],
-      relax_column_count: true,
-      max_record_size: longestRowBytes,
-      on_record: (fields: string[]) => {
-        const line = this.#line;
-        this.#line += 1 + lineEndsInside(fields);
-        const isBlank = fields.length === 1 && fields[0] === '';
-        if (!isBlank) take(fields, line);
-        return null;
-      },
-    });
-    this.#parser.on('error', () => undefined);
-    this.#parser.resume();
+    this.#take = take;
   }
 
   /** Parses a block of whole lines; throws FileFault where the CSV breaks. */
   async feed(block: Buffer): Promise<void> {
+    const rest = this.#parser === null && this.#line > 1 ? this.#takeSimple(block.toString()) : block;
+    if (rest.length === 0) return;
+    this.#parser ??= this.#open();
+    const parser = this.#parser;
+    // In CSV that the parser accepts, a quote inside quotes is two: only an open field makes the number odd.
+    this.#isInQuotes = (count(rest, '"') % 2 === 1) !== this.#isInQuotes;
     await this.#faulty(
       new Promise<void>((resolve, reject) => {
-        this.#parser.write(block, (error) => (error ? reject(error) : resolve()));
+        parser.write(rest, (error) => (error ? reject(error) : resolve()));
       }),
     );
+    // The parser keeps back what it can't decide without the next character; its end lets go of that.
+    if (!this.#isInQuotes) await this.end();
   }
 
   /** Ends the file; throws FileFault for a quote that is still open. */
   async end(): Promise<void> {
-    this.#parser.end();
-    await this.#faulty(finished(this.#parser));
+    const parser = this.#parser;
+    if (parser === null) return;
+    this.#parser = null;
+    parser.end();
+    await this.#faulty(finished(parser));
+  }
+
+  #open(): Parser {
+    const parser = parse({
+      // A mark inside the file is a character like any other.
+      bom: this.#line === 1,
+      record_delimiter: ['\r\n', '\n'],
+      relax_column_count: true,
+      max_record_size: longestRowBytes,
+      on_record: (fields: string[]) => {
+        this.#record(fields, 1 + fields.reduce((lines, field) => lines + count(field, '\n'), 0));
+        return null;
+      },
+    });
+    parser.on('error', () => undefined);
+    return parser.resume();
+  }
+
+  /** Takes the simple lines that a block begins with; returns the others. */
+  #takeSimple(text: string): string {
+    let start = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      const fields = simpleFields(text, start, text[end - 1] === '\r' && end > start ? end - 1 : end);
+      if (fields === null) break;
+      this.#record(fields, 1);
+      start = end + 1;
+    }
+    return text.slice(start);
+  }
+
+  #record(fields: readonly string[], lines: number): void {
+    const line = this.#line;
+    this.#line += lines;
+    const isBlank = fields.length === 1 && fields[0] === '';
+    if (!isBlank) this.#take(fields, line);
   }
 
   async #faulty(step: Promise<void>): Promise<void> {
@@ -67,13 +106,11 @@ export class Records {
   }
 }
 
-/** The parser counts a CRLF inside quotes twice, so lines are counted here. */
-function lineEndsInside(fields: readonly string[]): number {
-  let count = 0;
-  for (const field of fields) {
-    for (let at = field.indexOf('\n'); at !== -1; at = field.indexOf('\n', at + 1)) count += 1;
-  }
-  return count;
+/** The parser counts a CRLF inside quotes twice, so lines are counted here, by their LF. */
+function count(text: Buffer | string, character: string): number {
+  let found = 0;
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) found += 1;
+  return found;
 }
 
 function isCsvError(error: unknown): error is CsvError {
