@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { Temporal } from 'temporal-polyfill';
 import type { StagedRow } from './source-format.ts';
 
 /** The period that takes a row now, and the one of its own date where that takes none any more. */
@@ -34,8 +35,8 @@ export async function placesNow(client: pg.ClientBase): Promise<PlaceOf> {
   const byDate = new Map<string, Place | null>();
   return ({ occurredOn, occurredAt }) => {
     if (occurredAt !== null) {
-      // A period starts on a whole second, so the fractions that Date.parse drops decide nothing.
-      const at = Date.parse(occurredAt);
+      // A period starts on a whole second, so what is below a millisecond decides nothing.
+      const at = Temporal.Instant.from(occurredAt).epochMilliseconds;
       return placeIn(rows.find(({ startsMs }) => startsMs <= at));
     }
     let place = byDate.get(occurredOn);
