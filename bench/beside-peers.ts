@@ -8,6 +8,9 @@ import { bareSelect, byHand, byOnce, inBatches, settleDown } from './items.ts';
 import type { Section, Way } from './section.ts';
 import { atOnce, keysOf } from './work.ts';
 
+/** Enough that each of sixteen connections has worked. */
+const WARM_UP = 32;
+
 /** How much of it. */
 export interface PeerExtent {
   readonly isQuick: boolean;
@@ -71,7 +74,11 @@ function wayOf(db: Database, contest: Contest, extent: PeerExtent, peer: Entrant
     name: peer.name,
     mostItems: peer.items[extent.isQuick ? 0 : 1],
     mostRounds: extent.peerRounds,
-    before: async () => void (await peer.process.ask({ verb: 'open' })),
+    async before(round) {
+      await peer.process.ask({ verb: 'open' });
+      // The product's connections are open before a round too.
+      await peer.process.ask({ verb: 'perform', round: `${peer.mark}-w${verb}-${round}`, items: WARM_UP });
+    },
     perform: async (round, items) => void (await peer.process.ask({ verb, round: `${peer.mark}-${round}`, items })),
     async after(round, items) {
       await peer.process.ask({ verb: 'close' });

@@ -99,6 +99,8 @@ ${rows.join('\n')}</table>`;
 }
 
 function written({ median, least, most }: Spread, digits: number): string {
-  const of = (value: number) => (digits === 0 ? grouped(Math.round(value)) : value.toFixed(digits));
+  // A ratio of 0.00 would say nothing.
+  const shown = digits > 0 && median < 0.1 ? digits + 2 : digits;
+  const of = (value: number) => (digits === 0 ? grouped(Math.round(value)) : value.toFixed(shown));
   return `${of(median)} (${of(least)}–${of(most)})`;
 }

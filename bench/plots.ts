@@ -7,7 +7,7 @@ const [WIDTH, BAR, LABEL, FIGURES] = [760, 30, 250, 110];
 
 /** A bar for each way, the line over it from the least to the most. The scale begins at 0 and is marked. */
 export function bars(title: string, unit: string, results: readonly Result[], of: (one: Result) => Spread): string {
-  const most = Math.max(1, ...results.map((one) => of(one).most));
+  const most = rounded(Math.max(1, ...results.map((one) => of(one).most)));
   const scale = (WIDTH - LABEL - FIGURES) / most;
   const bottom = 26 + results.length * BAR;
   const drawn = results.map((one, at) => {
@@ -77,6 +77,12 @@ ${drawn.join('\n')}
 
 function colour(at: number): string {
   return COLOURS[at % COLOURS.length] ?? '#888';
+}
+
+/** The next number upwards that reads well at the end of a scale. */
+function rounded(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return ([1, 1.5, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10) * power;
 }
 
 /** A number in groups of three, whole from ten on. */

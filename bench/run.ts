@@ -41,8 +41,10 @@ async function measureAll(db: Database, contest: Contest): Promise<Pick<Report, 
     const section = await prepare();
     const found = await measure(section, () => walPosition(db));
     for (const { way, items, perSecond, walPerItem, ratio } of found) {
-      const figures = `${perSecond.median.toFixed(0)}/s, ${walPerItem.median.toFixed(0)} B of WAL, ratio ${ratio.median.toFixed(2)}`;
-      print(`${section.name}, ${items}, ${way}: ${figures} (${ratio.least.toFixed(2)}–${ratio.most.toFixed(2)})`);
+      const digits = ratio.median < 0.1 ? 4 : 2;
+      const [middle, least, most] = [ratio.median, ratio.least, ratio.most].map((value) => value.toFixed(digits));
+      const figures = `${perSecond.median.toFixed(0)}/s, ${walPerItem.median.toFixed(0)} B of WAL`;
+      print(`${section.name}, ${items}, ${way}: ${figures}, ratio ${middle} (${least}–${most})`);
     }
     results.push(...found);
     sections.push(section);

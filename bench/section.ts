@@ -8,7 +8,7 @@ export interface Way {
   readonly mostItems?: number;
   readonly mostRounds?: number;
   /** Around each round and outside of its time: getting ready, and afterwards looking whether the work was done. */
-  readonly before?: () => Promise<void>;
+  readonly before?: (round: string) => Promise<void>;
   readonly after?: (round: string, items: number) => Promise<void>;
   /** Told when a round fails; the way is left out from then on. Without it the failure ends the benchmark. */
   readonly onFailure?: (error: unknown) => Promise<void>;
@@ -77,7 +77,7 @@ function itemsOf(way: Way, size: number): number {
 /** Null where the round failed and the way's owner was told. */
 async function attempted(way: Way, round: string, items: number, wal: () => Promise<bigint>): Promise<Round | null> {
   try {
-    await way.before?.();
+    await way.before?.(round);
     const one = await timed(way, round, items, wal);
     await way.after?.(round, items);
     return one;
