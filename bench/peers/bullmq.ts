@@ -25,27 +25,32 @@ export const about: About = {
   ],
 };
 
+interface Opened {
+  readonly queue: Queue;
+  readonly worker: Worker;
+  readonly business: Business;
+}
+
 /** A queue and one worker of it in this process. */
 export function createPeer(servers: PeerServers): Peer {
   const ends = createCounter();
-  let business: Business | null = null;
-  let queue: Queue | null = null;
-  let worker: Worker | null = null;
+  let opened: Opened | null = null;
   const add = async (key: string) => {
-    if (queue === null) throw new Error('BullMQ is not open');
+    if (opened === null) throw new Error('BullMQ is not open');
     // A colon is BullMQ's own separator.
-    await queue.add('item', { key, ...REQUEST }, { jobId: key.replaceAll(':', '/') });
+    await opened.queue.add('item', { key, ...REQUEST }, { jobId: key.replaceAll(':', '/') });
   };
   return {
     async open() {
-      const opened = openBusiness(servers.databaseUrl);
+      const business = openBusiness(servers.databaseUrl);
       const connection = { host: '127.0.0.1', port: servers.redisPort ?? 0 };
-      business = opened;
-      queue = new Queue(QUEUE, { connection });
-      worker = new Worker<{ key: string }>(QUEUE, (job) => opened.work(job.data.key), {
+      const queue = new Queue(QUEUE, { connection });
+      const worker = new Worker<{ key: string }>(QUEUE, (job) => business.work(job.data.key), {
         connection: { ...connection, maxRetriesPerRequest: null },
         concurrency: CONNECTIONS,
       });
+      opened = { queue, worker, business };
+      queue.on('error', (error) => ends.failed(error));
       worker.on('completed', () => ends.ended());
       worker.on('failed', (_, error) => ends.failed(error));
       worker.on('error', (error) => ends.failed(error));
@@ -57,9 +62,10 @@ export function createPeer(servers: PeerServers): Peer {
     },
     again: (keys) => atOnce(keys, add),
     async close() {
-      await worker?.close();
-      await queue?.close();
-      await business?.close();
+      await opened?.worker.close();
+      await opened?.queue.close();
+      await opened?.business.close();
+      opened = null;
     },
   };
 }

@@ -24,6 +24,8 @@ export function createCounter(): Counter {
       if (left === 0) done();
     },
     failed(error) {
+      // Between rounds nobody waits; the peer's log has it all the same.
+      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
       fail(error instanceof Error ? error : new Error(String(error)));
     },
   };

@@ -6,6 +6,10 @@ import { atOnce, CONNECTIONS, REQUEST } from '../work.ts';
 import { type Business, openBusiness } from './business.ts';
 import { createCounter } from './counter.ts';
 
+const WORKER = {
+  worker: { concurrentJobs: CONNECTIONS, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
+};
+
 /**
  * graphile-worker: a job for each item, under the item's key as its job key. A done job is deleted and its key forgotten, so the handler
  * is the floor's whole statement, with a record of its own; an item that is asked for again is a job again, which finds that record.
@@ -21,53 +25,51 @@ export const about: About = {
   documentation: ['https://worker.graphile.org/docs/performance', 'https://worker.graphile.org/docs/job-key'],
 };
 
+interface Opened {
+  readonly runner: Runner;
+  readonly pool: pg.Pool;
+  readonly business: Business;
+}
+
 /** A runner in this process, which both adds the jobs and works on them. */
 export function createPeer(servers: PeerServers): Peer {
   const ends = createCounter();
-  let business: Business | null = null;
-  let pool: pg.Pool | null = null;
-  let runner: Runner | null = null;
+  let opened: Opened | null = null;
   const perform = async (keys: readonly string[]) => {
-    const opened = runner;
-    if (opened === null || pool === null) throw new Error('graphile-worker is not open');
+    if (opened === null) throw new Error('graphile-worker is not open');
+    const { runner, pool } = opened;
     const done = ends.expect(keys.length);
-    const add = (key: string) => opened.addJob('pay', { key, ...REQUEST }, { jobKey: key });
+    const add = (key: string) => runner.addJob('pay', { key, ...REQUEST }, { jobKey: key });
     await Promise.all([atOnce(keys, add), done]);
     await untilDeleted(pool);
   };
   return {
     async open() {
-      const opened = openBusiness(servers.databaseUrl);
-      business = opened;
-      pool = new pg.Pool({ connectionString: servers.databaseUrl, max: CONNECTIONS + 1 });
+      const business = openBusiness(servers.databaseUrl);
+      const pool = new pg.Pool({ connectionString: servers.databaseUrl, max: CONNECTIONS + 1 });
       pool.on('error', (error) => ends.failed(error));
+      pool.on('connect', (client) => client.on('error', (error) => ends.failed(error)));
       const events: WorkerEvents = new EventEmitter();
       events.on('job:success', () => ends.ended());
       events.on('job:error', ({ error }) => ends.failed(error));
-      runner = await run({
-        preset: {
-          worker: {
-            concurrentJobs: CONNECTIONS,
-            localQueue: { size: 500 },
-            completeJobBatchDelay: 0,
-            failJobBatchDelay: 0,
-          },
-        },
+      const runner = await run({
+        preset: WORKER,
         pgPool: pool,
         events,
         noHandleSignals: true,
         // A line for each job is what its worker prints as preset; the others print none.
         logger: new Logger(() => () => undefined),
-        taskList: { pay: (payload) => opened.work((payload as { key: string }).key) },
+        taskList: { pay: (payload) => business.work((payload as { key: string }).key) },
       });
+      opened = { runner, pool, business };
     },
     perform,
     again: perform,
     async close() {
-      await runner?.stop();
-      await pool?.end();
-      await business?.close();
-      runner = null;
+      await opened?.runner.stop();
+      await opened?.pool.end();
+      await opened?.business.close();
+      opened = null;
     },
   };
 }

@@ -28,21 +28,26 @@ export const about: About = {
   documentation: ['https://pgboss.io/api/workers', 'https://pgboss.io/api/queues', 'https://pgboss.io/api/jobs'],
 };
 
+interface Opened {
+  readonly boss: PgBoss;
+}
+
 /** A queue and one worker of it, which takes sixteen jobs at a time. */
 export function createPeer(servers: PeerServers): Peer {
   const ends = createCounter();
-  let boss: PgBoss | null = null;
+  let opened: Opened | null = null;
   const started = () => {
-    if (boss === null) throw new Error('pg-boss is not open');
-    return boss;
+    if (opened === null) throw new Error('pg-boss is not open');
+    return opened.boss;
   };
   const send = (key: string) => started().send(QUEUE, { key, ...REQUEST }, { id: idOf(key) });
   return {
     async open() {
-      boss = new PgBoss({ connectionString: servers.databaseUrl, max: CONNECTIONS });
+      const boss = new PgBoss({ connectionString: servers.databaseUrl, max: CONNECTIONS });
       boss.on('error', (error) => ends.failed(error));
       await boss.start();
       await boss.createQueue(QUEUE, { deleteAfterSeconds: 0 });
+      opened = { boss };
     },
     async perform(keys) {
       const done = ends.expect(keys.length);
@@ -61,8 +66,8 @@ export function createPeer(servers: PeerServers): Peer {
     },
     again: (keys) => atOnce(keys, send),
     async close() {
-      await boss?.stop();
-      boss = null;
+      await opened?.boss.stop();
+      opened = null;
     },
   };
 }
