@@ -8,7 +8,7 @@ import { bareSelect, byHand, byOnce, inBatches, settleDown } from './items.ts';
 import type { Section, Way } from './section.ts';
 import { atOnce, keysOf } from './work.ts';
 
-/** Enough that each of sixteen connections has worked. */
+/** Enough that each of sixteen connections has worked, and no more than half of what a slow peer does in a round. */
 const WARM_UP = 32;
 
 /** How much of it. */
@@ -70,14 +70,16 @@ export async function againBesidePeers(db: Database, contest: Contest, extent: P
 }
 
 function wayOf(db: Database, contest: Contest, extent: PeerExtent, peer: Entrant, verb: 'perform' | 'again'): Way {
+  const mostItems = peer.items[extent.isQuick ? 0 : 1];
+  const warmUp = Math.min(WARM_UP, mostItems / 2);
   return {
     name: peer.name,
-    mostItems: peer.items[extent.isQuick ? 0 : 1],
+    mostItems,
     mostRounds: extent.peerRounds,
     async before(round) {
       await peer.process.ask({ verb: 'open' });
       // The product's connections are open before a round too.
-      await peer.process.ask({ verb: 'perform', round: `${peer.mark}-w${verb}-${round}`, items: WARM_UP });
+      await peer.process.ask({ verb: 'perform', round: `${peer.mark}-w${verb}-${round}`, items: warmUp });
     },
     perform: async (round, items) => void (await peer.process.ask({ verb, round: `${peer.mark}-${round}`, items })),
     async after(round, items) {

@@ -15,9 +15,9 @@ interface Entry {
 }
 
 const ENTRIES: readonly Entry[] = [
-  { file: 'pg-boss', name: 'pg-boss', mark: 'bos', items: [800, 4_000] },
-  { file: 'graphile-worker', name: 'graphile-worker', mark: 'gra', items: [800, 4_000] },
-  { file: 'dbos', name: 'DBOS Transact', mark: 'dbo', items: [400, 2_500] },
+  { file: 'pg-boss', name: 'pg-boss', mark: 'bos', items: [700, 4_000] },
+  { file: 'graphile-worker', name: 'graphile-worker', mark: 'gra', items: [700, 4_000] },
+  { file: 'dbos', name: 'DBOS Transact', mark: 'dbo', items: [300, 2_500] },
   { file: 'bullmq', name: 'BullMQ', mark: 'bul', items: [1_000, 6_000] },
   { file: 'temporal', name: 'Temporal, a workflow an item', mark: 'tem', items: [32, 160] },
 ];
@@ -102,7 +102,7 @@ async function admitted(entry: Entry, process: PeerProcess, server: string | und
   const reply = await process.ask({ verb: 'about' });
   if (reply.kind !== 'about') throw new Error('it did not say what it is');
   await process.ask({ verb: 'open' });
-  await process.ask({ verb: 'perform', round: `${entry.mark}-try`, items: 32 });
+  await process.ask({ verb: 'perform', round: `${entry.mark}-try`, items: 16 });
   await process.ask({ verb: 'close' });
   const versions = server === undefined ? reply.versions : { ...reply.versions, server };
   return { ...entry, about: reply.about, versions, node: reply.node, process };

@@ -36,7 +36,7 @@ export interface Report {
 const STYLE = `:root{color-scheme:light dark}
 body{font:15px/1.45 sans-serif;margin:2em auto;max-width:62em;padding:0 1em;color:CanvasText;background:Canvas}
 table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:right;vertical-align:top;border-bottom:1px solid color-mix(in srgb,CanvasText 20%,transparent)}
-th:first-child,td:first-child,.words td,.words th{text-align:left}svg{max-width:100%;height:auto;display:block;margin:1em 0}`;
+td{white-space:nowrap}th:first-child,td:first-child,.words td,.words th{text-align:left;white-space:normal}svg{max-width:100%;height:auto;display:block;margin:1em 0}`;
 
 /** The report as one page without scripts: the machine, each section's table and plots, what the peers are, and who is missing. */
 export function pageOf(report: Report): string {

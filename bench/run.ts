@@ -21,7 +21,7 @@ import { CONNECTIONS, TABLES } from './work.ts';
 const isQuick = process.argv.includes('--quick');
 const own = isQuick ? { sizes: [1_000, 6_000], rounds: 5 } : { sizes: [2_000, 20_000, 60_000], rounds: 9 };
 const beside: PeerExtent = isQuick
-  ? { isQuick, items: 3_000, rounds: 5, peerRounds: 3 }
+  ? { isQuick, items: 6_000, rounds: 5, peerRounds: 3 }
   : { isQuick, items: 20_000, rounds: 5, peerRounds: 5 };
 
 /** Each is prepared when its turn comes, so that it finds the tables as the one before it left them. */
