@@ -8,17 +8,9 @@ import { once } from '../src/store/once.ts';
 import { onceMany } from '../src/store/once-many.ts';
 import type { SqlWork } from '../src/store/once-work.ts';
 import type { Section } from './section.ts';
+import { atOnce, CANONICAL, FLOOR, keysOf, REQUEST } from './work.ts';
 
-export const CONNECTIONS = 16;
 const BATCH = 1_000;
-const REQUEST = { account: 'acc-1', amount: '1200' };
-const CANONICAL = '{"account":"acc-1","amount":"1200"}';
-
-const TABLES = `
-create table pay (key text collate "C" primary key, account text not null, amount bigint not null);
-create table send (number bigint generated always as identity primary key, key text not null, body jsonb not null);
-create table floor_item (key text collate "C" primary key, request_hash bytea not null, result jsonb,
-  done_at timestamptz not null default clock_timestamp())`;
 
 const WORK: SqlWork = {
   steps: {
@@ -29,78 +21,69 @@ const WORK: SqlWork = {
   result: { known: `jsonb_build_object('paid', request -> 'amount')` },
 };
 
-const FLOOR = `with won as (
-  insert into floor_item (key, request_hash, result)
-  values ($1, sha256(convert_to($2, 'UTF8')), jsonb_build_object('paid', ($2::text)::jsonb -> 'amount'))
-  on conflict (key) do nothing returning key),
-paid as (insert into pay (key, account, amount)
-  select key, ($2::text)::jsonb ->> 'account', (($2::text)::jsonb ->> 'amount')::bigint from won),
-sent as (insert into send (key, body) select key, ($2::text)::jsonb from won)
-select key from won`;
+/** How many of each, and how often. */
+export interface Extent {
+  readonly sizes: readonly number[];
+  readonly rounds: number;
+}
+
+/** The statement by hand, the product alone and in batches, and the bare SELECT by key. */
+export const byHand = (db: Database) => (key: string) => db.query(FLOOR, [key, CANONICAL], 'bench floor');
+export const byOnce = (db: Database) => (key: string) => once(db, key, REQUEST, WORK);
+export const bareSelect = (db: Database) => (key: string) =>
+  db.query('select result from onceper.item where key = $1', [key], 'bench bare select');
 
 /** New items, one call each, and in batches of 1,000. */
-export async function newItems(db: Database, sizes: readonly number[]): Promise<Section> {
-  await db.query(TABLES);
+export function newItems(db: Database, extent: Extent): Section {
   // Marks of one length: longer keys would be more WAL.
   const alone = (way: string, mark: string, ask: (key: string) => Promise<unknown>) => ({
     name: way,
-    perform: (round: string, items: number) => onConnections(keysOf(`${mark}-${round}`, items), ask),
+    perform: (round: string, items: number) => atOnce(keysOf(`${mark}-${round}`, items), ask),
   });
   return {
     name: 'new items',
     work: 'a key, a business row and an outbox row; 16 connections',
     floor: 'one statement by hand',
-    sizes,
+    ...extent,
     ways: [
-      alone('one statement by hand', 'hand', (key) => db.query(FLOOR, [key, CANONICAL], 'bench floor')),
-      alone('once', 'once', (key) => once(db, key, REQUEST, WORK)),
+      alone('one statement by hand', 'hand', byHand(db)),
+      alone('once', 'once', byOnce(db)),
       {
         name: 'onceMany of 1,000, one connection',
-        perform: (round, items) => inBatches(db, keysOf(`many-${round}`, items)),
+        perform: (round, items) => inBatches(db, keysOf(`many-${round}`, items), 'done'),
       },
     ],
   };
 }
 
 /** Items that are done already, asked again. */
-export async function duplicates(db: Database, sizes: readonly number[]): Promise<Section> {
-  const done = keysOf('done', Math.max(...sizes));
-  await inBatches(db, done);
-  // Else the first reads log hint bits, which no duplicate caused.
-  await db.query('vacuum analyze');
-  await db.query('checkpoint');
-  const bare = (key: string) => db.query('select result from onceper.item where key = $1', [key], 'bench bare select');
+export async function duplicates(db: Database, extent: Extent): Promise<Section> {
+  const done = keysOf('done', Math.max(...extent.sizes));
+  await inBatches(db, done, 'done');
+  await settleDown(db);
   return {
     name: 'duplicates',
     work: 'the stored result of an item that is done; 16 connections',
     floor: 'a bare SELECT by key',
-    sizes,
+    ...extent,
     ways: [
-      { name: 'a bare SELECT by key', perform: (_, items) => onConnections(done.slice(0, items), bare) },
-      {
-        name: 'once',
-        perform: (_, items) => onConnections(done.slice(0, items), (key) => once(db, key, REQUEST, WORK)),
-      },
+      { name: 'a bare SELECT by key', perform: (_, items) => atOnce(done.slice(0, items), bareSelect(db)) },
+      { name: 'once', perform: (_, items) => atOnce(done.slice(0, items), byOnce(db)) },
     ],
   };
 }
 
-function keysOf(round: string, items: number): string[] {
-  return Array.from({ length: items }, (_, at) => `pay:${round}:m-${String(at).padStart(8, '0')}`);
+/** Else the first reads log hint bits, which no duplicate caused. */
+export async function settleDown(db: Database): Promise<void> {
+  await db.query('vacuum analyze');
+  await db.query('checkpoint');
 }
 
-async function onConnections(keys: readonly string[], ask: (key: string) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const loop = async () => {
-    for (let key = keys[next++]; key !== undefined; key = keys[next++]) await ask(key);
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, loop));
-}
-
-async function inBatches(db: Database, keys: readonly string[]): Promise<void> {
+/** Asks for all of them by `onceMany`, a thousand at a time; each must turn out as expected. */
+export async function inBatches(db: Database, keys: readonly string[], expected: 'done' | 'duplicate'): Promise<void> {
   for (let at = 0; at < keys.length; at += BATCH) {
     const batch = keys.slice(at, at + BATCH).map((key) => ({ key, request: REQUEST }));
     const outcomes = await onceMany(db, batch, WORK);
-    if (outcomes.some(({ kind }) => kind !== 'done')) throw new Error('a new item of the benchmark was not done');
+    if (outcomes.some(({ kind }) => kind !== expected)) throw new Error(`an item of the benchmark was not ${expected}`);
   }
 }
