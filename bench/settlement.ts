@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Stage } from '../src/drills/stage.ts';
 import { medianOf, spreadOf } from './figures.ts';
 import { settleByHand } from './settlement-floor.ts';
@@ -25,6 +26,9 @@ import {
 const [merchants = 10_000, pairs = 3, subjectsPerSlice = 10_000, slicesInFlight = 2] = process.argv
   .slice(2)
   .map(Number);
+
+/** A session that is idle tells what it has read ten seconds later (PostgreSQL's PGSTAT_IDLE_INTERVAL). */
+const STATISTICS_MS = 12_000;
 
 await withSettlement({ subjectsPerSlice, slicesInFlight }, async (bench) => {
   const { stage } = bench;
@@ -85,8 +89,7 @@ async function repeat({ stage, workers }: SettlementStage, period: string): Prom
     );
     return rows[0]?.reads;
   };
-  // Statistics of other sessions arrive within a second of their end.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await delay(STATISTICS_MS);
   const before = await reads();
   const times: number[] = [];
   for (let run = 0; run < 11; run += 1) {
@@ -94,7 +97,7 @@ async function repeat({ stage, workers }: SettlementStage, period: string): Prom
     if (decision !== 'duplicate') throw new Error(`a second run was ${decision}`);
     times.push(ms);
   }
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await delay(STATISTICS_MS);
   const { median, most } = spreadOf(times);
   const untouched = (await reads()) === before ? 'no line, posting or effect read' : 'LINES WERE READ';
   print(
