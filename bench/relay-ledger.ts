@@ -18,30 +18,37 @@ import { spreadOf } from './figures.ts';
 export const CONNECTIONS = 32;
 
 /**
- * Runs `work` with a durable PostgreSQL of its own, migrated and with the job, and with the address of a sink in a process of
- * its own that answers at once; takes both away afterwards, whatever happens.
+ * Runs `work` with a durable PostgreSQL of its own, migrated and with the job, and with a sink's address; takes both away
+ * afterwards, whatever happens.
  */
 export async function withLedgerAndSink(work: (db: Database, url: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'onceper-bench-'));
   chmodSync(folder, 0o755);
   const server = await startPostgres({ dir: path.join(folder, 'postgres'), port: await freePort(), durable: true });
-  const sink = spawn(process.execPath, ['--import', 'tsx', path.join(import.meta.dirname, 'relay-sink.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
   try {
-    const url = await addressOf(sink);
     await migrate(server.url);
     const db = openDatabase({ url: server.url, name: 'relay bench', max: 4 });
     await db.query(
       `with job as (insert into onceper.job (job, active_rule) values ('settlement', 1))
        insert into onceper.rule (job, version, body, loaded_by) values ('settlement', 1, '{}', 'bench')`,
     );
-    await work(db, url);
+    await withSink((url) => work(db, url));
     await db.close();
   } finally {
-    sink.kill();
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs `work` with the address of a sink that answers at once, in a process of its own. */
+export async function withSink(work: (url: string) => Promise<void>): Promise<void> {
+  const sink = spawn(process.execPath, ['--import', 'tsx', path.join(import.meta.dirname, 'relay-sink.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    await work(await addressOf(sink));
+  } finally {
+    sink.kill();
   }
 }
 
