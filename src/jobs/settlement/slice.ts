@@ -18,6 +18,8 @@ export async function settleSlice(
 ): Promise<SliceResult> {
   if (period.state !== 'sealed') throw notSealed(context, period);
   // One statement and not four: the lines are not read back from the table for each of the others (a slice of 10,000: 30 ms).
+  // work_mem and the plan's cache are the server's own: 1, 4 and 64 MB took 598, 609 and 606 ms, for the rows come in the order
+  // of their index and nothing sorts; a generic plan took 643, for it can't know how much of the month a slice is.
   const { rows } = await tx.query(
     `${LINE}, written as (
        insert into settlement.line
