@@ -1,3 +1,4 @@
+import type { ResultTable } from './once-recall.ts';
 import { fingerprint, knownResult, type SqlWork, STORED_RESULT, stepsOf, storedResult } from './once-work.ts';
 
 /** The statement of one kind of work, the name under which servers keep its plan, and how many duplicates it meets. */
@@ -6,7 +7,7 @@ export interface OncePlan {
   /** Undefined beyond MOST_NAMED: texts that are made anew for each item must not fill the servers' memory with plans. */
   readonly name: string | undefined;
   /** The table in which results of this work are stored. */
-  readonly resultIn: 'item' | 'item_result';
+  readonly resultIn: ResultTable;
   /** Whether most of the last few were duplicates. */
   expectsDuplicate(): boolean;
   learn(isDuplicate: boolean): void;

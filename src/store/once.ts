@@ -4,6 +4,7 @@ import type { Json } from '../kernel/json.ts';
 import type { Tx } from '../kernel/sql.ts';
 import { type Database, transaction } from './database.ts';
 import { type OncePlan, oncePlan } from './once-plan.ts';
+import { recallOne, recallTogether } from './once-recall.ts';
 import { type Asked, askedOf, fingerprint, type SqlWork, STORED_RESULT } from './once-work.ts';
 
 /**
@@ -24,19 +25,6 @@ export interface Answer {
   readonly differs: string | null;
   readonly result: Json;
 }
-
-/** By primary key, and no table or column more than it takes: these are what a flood of repeated requests costs. */
-const RECALL = {
-  item: `select result
-       from onceper.item
-      where key = $1 and request_hash = ${fingerprint('$2')} and result is not null`,
-  item_result: `select made.result
-       from onceper.item
-       join onceper.item_result made on made.key = item.key
-      where item.key = $1 and item.request_hash = ${fingerprint('$2')}`,
-} as const;
-
-const RECALL_NAME = { item: 'onceper once item', item_result: 'onceper once item_result' } as const;
 
 /** The result is stored later, by a statement of its own: nothing is read from the claim. */
 const CLAIM_ONLY: SqlWork = { steps: {}, result: { known: 'null' } };
@@ -89,17 +77,12 @@ function perform(tx: Tx, asked: Asked, work: SqlWork | FunctionWork): Promise<It
  * One statement, whatever is found. Where most were duplicates of late it is a plain select that comes first, which costs
  * two thirds of it; the estimate moves costs only.
  */
-async function performSql(tx: Tx, asked: Asked, work: SqlWork): Promise<ItemOutcome> {
+async function performSql(tx: Tx | Database, asked: Asked, work: SqlWork): Promise<ItemOutcome> {
   const plan = oncePlan(work);
   if (plan.expectsDuplicate()) {
-    const { rows } = await tx.query<{ result: Json }>(
-      RECALL[plan.resultIn],
-      [asked.key, asked.request],
-      RECALL_NAME[plan.resultIn],
-    );
-    const [found] = rows;
-    plan.learn(found !== undefined);
-    if (found !== undefined) return { kind: 'duplicate', result: found.result };
+    const found = await ('pool' in tx ? recallTogether(tx, plan.resultIn, asked) : recallOne(tx, plan.resultIn, asked));
+    plan.learn(found !== null);
+    if (found !== null) return { kind: 'duplicate', result: found.result };
   }
   const answer = await win(tx, asked, plan, work.values ?? []);
   plan.learn(!answer.won);
