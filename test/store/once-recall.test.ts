@@ -84,6 +84,32 @@ describe.each(['item', 'item_result'] as const)('of callers in one moment, where
     expect(texts).toHaveLength(2);
   });
 
+  test('duplicates write 0 bytes of write-ahead log', async (context) => {
+    context.skip((await db.serverVersion()) < 180_000, 'PostgreSQL before 18 does not count the WAL of one backend');
+    const done = itemsOf(`silent-${table}`, 50);
+    await onceMany(db, done, work);
+    await db.query('vacuum analyze onceper.item, onceper.item_result');
+    const one = openDatabase({ url: database.url, name: 'once-recall-one', max: 1 });
+    const written = async () => {
+      await one.query('select pg_stat_force_next_flush()');
+      const { rows } = await one.query<{ bytes: bigint }>(
+        'select wal_bytes::int8 as bytes from pg_stat_get_backend_wal(pg_backend_pid())',
+      );
+      return rows[0]?.bytes;
+    };
+    const ask = () => Promise.all(done.map(({ key, request }) => once(one, key, request, work)));
+    try {
+      await ask();
+      const before = await written();
+      expect((await ask()).every(({ kind }) => kind === 'duplicate')).toBe(true);
+      expect(await written()).toBe(before);
+      await once(one, `loud-${table}`, { amount: '1' }, work);
+      expect(await written()).not.toBe(before);
+    } finally {
+      await one.close();
+    }
+  });
+
   test('one that asks in its transaction sees what that has written, and shares with nobody', async () => {
     const [known] = itemsOf(`known-${table}`, 1) as [Item];
     await once(db, known.key, known.request, work);
