@@ -1,6 +1,6 @@
 import type { GrantedContext, Job } from '../src/jobs/job.ts';
 import type { Registry } from '../src/jobs/registry.ts';
-import { parseRule, periodCalendar } from '../src/jobs/rule.ts';
+import { periodCalendar, storedRule } from '../src/jobs/rule.ts';
 import { OnceperError } from '../src/kernel/error.ts';
 import type { Tx } from '../src/kernel/sql.ts';
 import { type Action, actionByKey } from '../src/store/actions.ts';
@@ -24,10 +24,7 @@ export async function contextOf(tx: Tx, registry: Registry, key: string): Promis
       at: key,
     });
   }
-  const rule = parseRule(
-    (await ruleVersion(tx, action.job, action.ruleVersion)).body,
-    `${action.job} version ${action.ruleVersion}`,
-  );
+  const rule = storedRule(await ruleVersion(tx, action.job, action.ruleVersion));
   return {
     job: registry.get(action.job),
     action,

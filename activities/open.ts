@@ -1,19 +1,23 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { duePeriod, isScheduled, periodsAhead } from '../src/jobs/due.ts';
+import { duePeriod, periodsAhead } from '../src/jobs/due.ts';
 import { contextUnder, estimateUnder } from '../src/jobs/estimate.ts';
 import type { Job } from '../src/jobs/job.ts';
-import { type JobRule, parseRule } from '../src/jobs/rule.ts';
+import { isLeftOut, isScheduled } from '../src/jobs/occasion.ts';
+import { type JobRule, storedRule } from '../src/jobs/rule.ts';
 import { OnceperError } from '../src/kernel/error.ts';
 import { normaliseInstant } from '../src/kernel/instant.ts';
 import { businessKey } from '../src/kernel/key.ts';
 import type { Instant, Tx } from '../src/kernel/sql.ts';
 import type { Trigger } from '../src/kernel/transitions.ts';
+import { actionByKey } from '../src/store/actions.ts';
+import { workerActor } from '../src/store/audit-ledger.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
 import type { Expect } from '../src/store/held-plan.ts';
 import { type Opened, openRun, refuseRun } from '../src/store/open.ts';
 import { activeRule, isOneOff, type StoredRule } from '../src/store/rules.ts';
 import { type RunRequest, runByStartId } from '../src/store/runs.ts';
+import { skipAction } from '../src/store/stop.ts';
 import type { ActivityServices } from './services.ts';
 
 /** A start, by whatever door. The nominal time is the schedule's, or what the door stamped from the database's clock. */
@@ -21,7 +25,8 @@ export interface OpenInput {
   readonly startId: string;
   readonly job: string;
   readonly scheduledAt: Instant | null;
-  readonly door: 'schedule' | 'run' | 'backfill';
+  /** `check` is the check of expected periods, which starts what the schedule should have. */
+  readonly door: 'schedule' | 'run' | 'backfill' | 'check';
   readonly actor: string;
   readonly overrides: Readonly<Record<string, string>>;
 }
@@ -61,15 +66,18 @@ export async function open(services: ActivityServices, input: OpenInput): Promis
   };
 }
 
+/** A run with the door it came by, and whether it is asked for the first time. */
+type Asked = RunRequest & { readonly door: string; readonly isNew: boolean };
+
 /** A run that is asked again keeps the time, actor and overrides it was stored with: only its decision may change. */
-async function asFirstAsked(services: ActivityServices, input: OpenInput): Promise<RunRequest & { door: string }> {
+async function asFirstAsked(services: ActivityServices, input: OpenInput): Promise<Asked> {
   const stored = await runByStartId(services.db, input.startId);
-  if (stored !== null) return { ...stored, door: input.door };
-  const trigger: Trigger = input.door === 'run' ? 'manual' : input.door;
-  return { ...input, trigger, period: null, key: null };
+  if (stored !== null) return { ...stored, door: input.door, isNew: false };
+  const trigger: Trigger = input.door === 'run' ? 'manual' : input.door === 'check' ? 'schedule' : input.door;
+  return { ...input, trigger, period: null, key: null, isNew: true };
 }
 
-async function decide(services: ActivityServices, request: RunRequest & { door: string }): Promise<Opened> {
+async function decide(services: ActivityServices, request: Asked): Promise<Opened> {
   const { db, registry } = services;
   const job = registry.find(request.job);
   if (job === null) return refuse(services, request, 'unknown_job', `no job is called ${request.job}`);
@@ -100,10 +108,10 @@ async function openDue(
   services: ActivityServices,
   job: Job,
   stored: StoredRule,
-  request: RunRequest & { scheduledAt: Instant; door: string },
+  request: Asked & { scheduledAt: Instant },
 ): Promise<Opened> {
   const { db } = services;
-  const rule = parseRule(stored.body, `${stored.job} version ${stored.version}`);
+  const rule = storedRule(stored);
   const now = await clockOf(db);
   const due = duePeriod(rule, request.scheduledAt, now);
   const trigger = await triggerOf(services, rule, request);
@@ -121,7 +129,28 @@ async function openDue(
   const needsPrevious = job.needs === 'previous' && due.predecessor !== null;
   const predecessor = needsPrevious ? { period: due.predecessor, key: businessKey(job.id, due.predecessor) } : null;
   const asked = { run, admission, predecessor, late: due.late, limits: rule.limits };
-  return openRun(db, asked, hooksOf(services, job, rule, stored, run, now));
+  const hooks = hooksOf(services, job, rule, stored, run, now);
+  const isMissed = trigger === 'schedule' && request.isNew && isLeftOut(rule, due, request.scheduledAt, now);
+  if (isMissed) await leaveOut(services, job, { ...stored, rule }, { key, period: due.period }, hooks);
+  return openRun(db, asked, hooks);
+}
+
+/**
+ * Skips the period of a firing that was missed, as the rule says of those: recorded once, with its reason, by whichever worker
+ * opens it. A key that has an action is left to it.
+ */
+async function leaveOut(
+  { db, release }: ActivityServices,
+  job: Job,
+  { version, rule }: StoredRule & { readonly rule: JobRule },
+  about: { readonly key: string; readonly period: string },
+  hooks: { readonly prepare: () => Promise<void> },
+): Promise<void> {
+  if ((await actionByKey(db, about.key)) !== null) return;
+  await hooks.prepare();
+  const reason = `by policy: its firing was missed, and the rule makes up for ${rule.missedFirings} of those`;
+  const skip = { ...about, job: job.id, actor: workerActor(release), reason, ruleVersion: version, release };
+  await skipAction(db, skip, async (tx) => job.skip?.(tx, about));
 }
 
 function hooksOf(
@@ -135,7 +164,7 @@ function hooksOf(
   return {
     prepare: () =>
       transaction(services.db, { lockTimeout: 15_000 }, (tx) => job.preparePeriods(tx, periodsAhead(rule, now))),
-    inspect: (tx: Tx) => job.inspect(tx, contextUnder(job.id, stored, run)),
+    inspect: (tx: Tx) => job.inspect(tx, contextUnder(stored, run)),
     expect: (tx: Tx, about: Parameters<Expect>[1], pinned: StoredRule | null) => estimateUnder(tx, job, pinned, about),
   };
 }
@@ -144,7 +173,7 @@ function hooksOf(
 async function triggerOf(
   services: ActivityServices,
   rule: JobRule,
-  request: RunRequest & { scheduledAt: Instant; door: string },
+  request: Asked & { scheduledAt: Instant },
 ): Promise<Trigger> {
   if (request.door !== 'schedule') return request.trigger;
   const planned =

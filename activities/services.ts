@@ -16,6 +16,10 @@ export interface ActivityServices {
   readonly log: Log;
   /** How Temporal describes the latest execution of a workflow ID, for example `COMPLETED`; null where it knows none. */
   readonly statusOfWorkflow: (workflowId: string) => Promise<string | null>;
+  /** Whether Temporal fires a job's schedule now; `missing` where it has none. */
+  readonly scheduleState: (job: string) => Promise<'active' | 'paused' | 'missing'>;
+  /** Applies a job's schedule again where what its rule comes to has changed since it was applied. */
+  readonly topUpSchedule: (job: string) => Promise<'none' | 'current' | 'topped_up'>;
   /** Asks the epoch workflow to look at the database soon; what fails is only told, since the next look is a minute away. */
   readonly askForLook: () => Promise<void>;
   /** Anchors the head of the audit outside the database: a signed line of the log. Returns it, for Temporal to remember too. */

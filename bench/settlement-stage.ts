@@ -137,6 +137,8 @@ export async function decisionMs(
     release: 'bench',
     log: () => undefined,
     statusOfWorkflow: () => Promise.resolve(null),
+    scheduleState: () => Promise.resolve('missing'),
+    topUpSchedule: () => Promise.resolve('none'),
     askForLook: () => Promise.resolve(),
     anchor: () => {
       throw new Error('a duplicate is not audited');

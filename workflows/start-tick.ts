@@ -48,6 +48,27 @@ export async function startApprovedTick({
   );
 }
 
+/**
+ * Starts the tick of a period that came due and that nothing started, abandoned, under an id that its key gives: started by every
+ * check until the ledger knows it, it is one run.
+ */
+export async function startMissingTick({
+  run,
+  job,
+  key,
+  scheduledAt,
+}: ExpectedOutput['missing'][number]): Promise<void> {
+  const input = { job, start: { id: run, door: 'check', scheduledAt, actor: 'expect', overrides: {} } } as const;
+  await unlessStarted(() =>
+    startChild<typeof tick>('tick', {
+      ...ABANDONED,
+      workflowId: run,
+      args: [input],
+      staticSummary: `${key}, by the check`,
+    }),
+  );
+}
+
 /** Starts the dispatcher of a backfill again. */
 export async function startDispatcher(id: string): Promise<void> {
   await unlessStarted(() =>

@@ -12,7 +12,7 @@ export interface TickInput {
   readonly job: string;
   readonly start?: {
     readonly id: string;
-    readonly door: 'run' | 'backfill';
+    readonly door: 'run' | 'backfill' | 'check';
     readonly scheduledAt: string;
     readonly actor: string;
     readonly overrides: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { projectFolder } from '../embedded/project-folder.ts';
 import type { Registry } from '../jobs/registry.ts';
-import { type CheckedRule, checkRule } from '../ops/rule.ts';
+import { type CheckedRule, checkRule, type LoadedRule } from '../ops/rule.ts';
 import { readTextFile } from './options.ts';
 
 /** The rule that `up` loads unless told otherwise. */
@@ -14,4 +14,13 @@ export function readRuleFile(
 ): { readonly at: string; readonly checked: CheckedRule } {
   const at = file ?? DEFAULT_RULES;
   return { at, checked: checkRule(registry, readTextFile(file ?? join(projectFolder(), DEFAULT_RULES)), at) };
+}
+
+/** Tells a person that the calendar of a rule leaves periods to be caught up. */
+export function unclosedText(job: string, { count, first }: NonNullable<LoadedRule['unclosed']>): string {
+  const which =
+    count === 1
+      ? `${first} of the next two years is closed by no firing`
+      : `${count} periods of the next two years, ${first} first, are closed by no firing`;
+  return `${which} of its calendar, and caught up at their end: npx onceper schedule preview ${job}`;
 }

@@ -13,6 +13,9 @@ import type { Instant } from '../kernel/sql.ts';
 import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
+import { scheduleState, topUpSchedule } from '../ops/schedule.ts';
+import { compareZones } from '../ops/zones.ts';
+import { workerActor } from '../store/audit-ledger.ts';
 import type { Database } from '../store/database.ts';
 import { overprivileged } from '../store/privileges.ts';
 import { readKey, signingKey } from './actor.ts';
@@ -53,6 +56,8 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
   const activities = createActivities({
     ...parts,
     statusOfWorkflow: (id) => statusOfWorkflow(client, id),
+    scheduleState: (job) => scheduleState(client, job),
+    topUpSchedule: (job) => topUpSchedule(parts.db, client, { ...parts, job, actor: workerActor(parts.release) }),
     askForLook: () => askForLook(client, parts.log),
     anchor: (head) => logAnchor(parts, head),
   });
@@ -101,6 +106,16 @@ async function refuseShortRetention(db: Database, client: Client, jobs: Registry
       remedy: check.remedy ?? 'npx onceper doctor',
       at: check.check,
     });
+  }
+}
+
+/** Tables of time zones that differ are told at every start: what is stored goes by the ledger's, whatever this machine believes. */
+async function reportZones(db: Database, client: Client, registry: Registry, log: Log): Promise<void> {
+  for (const { job, zone, dispute } of await compareZones(db, client, { registry })) {
+    if (dispute === null) continue;
+    const { at, reads, odd, ledger } = dispute;
+    const tables = Object.entries(reads).map(([table, offset]) => `${table} ${offset}`);
+    log({ event: 'zone_tables_differ', job, zone, at, odd: odd ?? 'several', reads: tables.join(', '), ledger });
   }
 }
 
@@ -170,6 +185,7 @@ export async function runWorker(config: Config): Promise<void> {
       draining.addEventListener('abort', () => worker.shutdown(), { once: true });
       const client = new Client({ connection, namespace: config.temporal.namespace });
       await refuseShortRetention(db, client, jobs);
+      await reportZones(db, client, jobs, log);
       await keepWatch(client, config.taskQueue);
       log({
         event: 'worker_started',

@@ -1,4 +1,4 @@
-import { nominalTimeOf } from '../jobs/due.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { backfillCommand } from '../ops/commands.ts';
 import { transaction } from '../store/database.ts';

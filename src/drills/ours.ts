@@ -4,7 +4,7 @@ import { contextOf } from '../../activities/job-context.ts';
 import { type OpenOutput, open } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import type { Gateway } from '../gateway/port.ts';
-import { nominalTimeOf } from '../jobs/due.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
 import type { RelayEvent } from '../relay/events.ts';
@@ -42,6 +42,8 @@ export function oursOn(stage: Pick<Stage, 'db' | 'actor'>, sample: SampleMonths)
     release: 'drill',
     log: () => undefined,
     statusOfWorkflow: () => Promise.resolve(null),
+    scheduleState: () => Promise.resolve('missing'),
+    topUpSchedule: () => Promise.resolve('none'),
     askForLook: () => Promise.resolve(),
     anchor: (head) => anchorOf(head, null),
     draining: new AbortController().signal,

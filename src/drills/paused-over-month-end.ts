@@ -1,4 +1,4 @@
-import { nominalTimeOf } from '../jobs/due.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { compareInstants, instantPlus } from '../kernel/instant.ts';
 import type { Instant } from '../kernel/sql.ts';
@@ -67,8 +67,8 @@ export const pausedOverMonthEnd: Drill = {
   },
 };
 
-function scheduleOf(stage: Stage, { registry }: SampleMonths) {
-  return { registry, job: 'settlement', taskQueue: stage.taskQueue } as const;
+function scheduleOf({ taskQueue, actor }: Stage, { registry }: SampleMonths) {
+  return { registry, job: 'settlement', taskQueue, actor } as const;
 }
 
 /** Gives the paused schedule one more instant, two seconds ahead, and waits until well after it. */

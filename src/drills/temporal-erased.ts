@@ -1,4 +1,4 @@
-import { nominalTimeOf } from '../jobs/due.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { lastPlace } from '../jobs/settlement/hold-line.ts';
 import { businessKey } from '../kernel/key.ts';
@@ -91,7 +91,12 @@ async function holdHalfWay(stage: Stage, sample: SampleMonths) {
 }
 
 async function applySchedule(stage: Stage, { registry }: SampleMonths): Promise<void> {
-  await applyJobSchedule(stage.db, stage.client, { registry, job: 'settlement', taskQueue: stage.taskQueue });
+  await applyJobSchedule(stage.db, stage.client, {
+    registry,
+    job: 'settlement',
+    taskQueue: stage.taskQueue,
+    actor: stage.actor,
+  });
 }
 
 async function backfill(stage: Stage, sample: SampleMonths, months: readonly string[]): Promise<void> {

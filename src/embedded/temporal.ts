@@ -37,6 +37,8 @@ export async function startTemporal(options: {
   readonly namespace: string;
   /** Registered at the start, for example `{ OnceperJob: 'Keyword' }`. */
   readonly searchAttributes?: Readonly<Record<string, string>>;
+  /** Variables for the server beside its own, for example ZONEINFO, the folder of its zone files. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Where the server's output goes; a file in the temporary folder where it is not given. */
   readonly logFile?: string;
   /** Called with the server's pid as soon as there is one, before it is ready. */
@@ -49,7 +51,7 @@ export async function startTemporal(options: {
     args: serverArguments(options),
     cwd: path.dirname(logFile),
     // TEMPORAL_* variables of this shell are about a client and some other server.
-    env: { PATH: '/usr/bin:/bin', HOME: homedir(), TZ: 'UTC' },
+    env: { PATH: '/usr/bin:/bin', HOME: homedir(), TZ: 'UTC', ...options.env },
     logFile,
     stopSignal: 'TERM',
     graceMs: STOP_WITHIN_MS,

@@ -1,10 +1,10 @@
-import { instantClosing, isCalendarInstant } from '../kernel/calendar.ts';
 import { compareInstants, instantPlus } from '../kernel/instant.ts';
 import {
   comparePeriods,
   nextPeriod,
   type PeriodBounds,
   parsePeriod,
+  periodAfter,
   periodBounds,
   periodClosedBy,
   periodContaining,
@@ -12,7 +12,7 @@ import {
   previousPeriod,
 } from '../kernel/period.ts';
 import type { Instant } from '../kernel/sql.ts';
-import { type JobRule, periodCalendar, scheduleCalendar } from './rule.ts';
+import { type JobRule, periodCalendar } from './rule.ts';
 
 /** The period that a nominal time closes under a rule, or why that time can never be admitted. */
 export type Due =
@@ -51,25 +51,15 @@ function isLate(rule: JobRule, ends: Instant, now: Instant): boolean {
   return compareInstants(instantPlus(ends, { hours: rule.latenessDays * 24 }), now) < 0;
 }
 
-/** The nominal time of a period: the schedule's first instant at or after its end. Throws `malformed_period`. */
-export function nominalTimeOf(rule: JobRule, period: string): Instant {
-  const calendar = periodCalendar(rule);
-  return instantClosing(parsePeriod(period, calendar), calendar, scheduleCalendar(rule));
-}
-
-/** True when the schedule itself fires at this instant. */
-export function isScheduled(rule: JobRule, nominal: Instant): boolean {
-  return isCalendarInstant(scheduleCalendar(rule), nominal);
-}
-
 /**
  * The bounds of every period from the rule's first to the one after the current, ascending: rows exist ahead of need, so
  * that a late row always finds a next open period.
  */
 export function periodsAhead(rule: JobRule, now: Instant): readonly PeriodBounds[] {
   const calendar = periodCalendar(rule);
-  const last = nextPeriod(periodContaining(now, calendar), calendar);
-  const id = JSON.stringify([calendar, rule.first]);
+  const last = periodAfter(periodContaining(now, calendar), calendar);
+  const { kind, zone, fiscalStartMonth, clock } = calendar;
+  const id = JSON.stringify([kind, zone, fiscalStartMonth, clock?.facts, rule.first]);
   const known = boundsKnown.get(id) ?? [];
   const at = known.findIndex(({ period }) => period === last);
   if (at !== -1) return known.slice(0, at + 1);
@@ -81,10 +71,16 @@ export function periodsAhead(rule: JobRule, now: Instant): readonly PeriodBounds
 }
 
 /**
- * The bounds found so far, by calendar and first period: they are a function of these and of the process's zone data, and a
+ * The bounds found so far, by calendar and first period: they are a function of these and of the facts about the zone, and a
  * period is only ever added. Found anew they were 40 ms of each open for 26 years of months, and over a second for a year of hours.
  */
 const boundsKnown = new Map<string, readonly PeriodBounds[]>();
+
+/** Until when the bounds of periods may be stored already: what is learned of the zone's clock later holds from here on. */
+export function decidedUntil(rule: JobRule, now: Instant): Instant {
+  const calendar = periodCalendar(rule);
+  return periodBounds(periodAfter(periodContaining(now, calendar), calendar), calendar).ends;
+}
 
 /**
  * Every period from the rule's first to the last one that has ended, ascending: what the ledger must account for. A period
@@ -93,10 +89,5 @@ const boundsKnown = new Map<string, readonly PeriodBounds[]>();
 export function endedPeriods(rule: JobRule, now: Instant): readonly string[] {
   const calendar = periodCalendar(rule);
   const last = previousPeriod(periodContaining(now, calendar), calendar);
-  const first = parsePeriod(rule.first, calendar);
-  if (comparePeriods(last, first, calendar) < 0) return [];
-  return periodsBetween(first, last, calendar).filter((period) => {
-    const { starts, ends } = periodBounds(period, calendar);
-    return starts !== ends;
-  });
+  return periodsBetween(parsePeriod(rule.first, calendar), last, calendar);
 }

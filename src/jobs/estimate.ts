@@ -1,20 +1,13 @@
 import type { Tx } from '../kernel/sql.ts';
 import type { Estimate, Job, JobContext } from './job.ts';
-import { parseRule, periodCalendar } from './rule.ts';
-
-/** A stored rule, as the ledger has it. */
-interface Pinned {
-  readonly version: number;
-  readonly body: unknown;
-}
+import { periodCalendar, type StoredBody, storedRule } from './rule.ts';
 
 /** A job's context of a key under a stored rule. */
 export function contextUnder(
-  job: string,
-  stored: Pinned,
+  stored: StoredBody,
   about: { readonly key: string; readonly period: string; readonly overrides: Readonly<Record<string, string>> },
 ): JobContext {
-  const rule = parseRule(stored.body, `${job} version ${stored.version}`);
+  const rule = storedRule(stored);
   const { key, period, overrides } = about;
   return { key, period, overrides, ruleVersion: stored.version, rule, calendar: periodCalendar(rule) };
 }
@@ -23,9 +16,9 @@ export function contextUnder(
 export async function estimateUnder(
   tx: Tx,
   job: Job,
-  stored: Pinned | null,
-  about: Parameters<typeof contextUnder>[2],
+  stored: StoredBody | null,
+  about: Parameters<typeof contextUnder>[1],
 ): Promise<Estimate | null> {
   if (stored === null || job.estimate === undefined) return null;
-  return job.estimate(tx, contextUnder(job.id, stored, about));
+  return job.estimate(tx, contextUnder(stored, about));
 }

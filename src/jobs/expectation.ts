@@ -1,9 +1,9 @@
-import { codeOf } from '../kernel/error.ts';
 import { compareInstants } from '../kernel/instant.ts';
 import { businessKey } from '../kernel/key.ts';
 import type { Instant } from '../kernel/sql.ts';
 import type { ActionState } from '../kernel/transitions.ts';
-import { endedPeriods, nominalTimeOf } from './due.ts';
+import { endedPeriods } from './due.ts';
+import { occasionsOf } from './occasion.ts';
 import type { JobRule } from './rule.ts';
 
 /** What has become of a period that had to be run; `missing` means that nothing ever asked for it. */
@@ -57,16 +57,6 @@ export function isStalled(action: Pick<FoundAction, 'state' | 'leaseLeftMs'>): b
   return (action.state === 'admitted' || action.state === 'running') && action.leaseLeftMs <= 0;
 }
 
-/** The schedule's instant that closes a period, or null where a schedule that fires less often than periods end has none. */
-export function closingInstant(rule: JobRule, period: string): Instant | null {
-  try {
-    return nominalTimeOf(rule, period);
-  } catch (error) {
-    if (codeOf(error) === 'no_closing_instant') return null;
-    throw error;
-  }
-}
-
 function standing(
   rule: JobRule,
   period: string,
@@ -76,11 +66,15 @@ function standing(
 ): Omit<ExpectedPeriod, 'period'> {
   if (action !== undefined) return standingOf(action);
   if (waiting !== undefined) return { state: waiting.decision, reason: `${waiting.code}: ${waiting.reason}` };
-  const due = closingInstant(rule, period);
-  if (due === null) return { state: 'missing', reason: 'the schedule has no instant that closes it' };
-  return compareInstants(due, now) > 0
-    ? { state: 'not_yet_due', reason: `its schedule instant ${due} is still to come` }
-    : { state: 'missing', reason: `its schedule instant ${due} has passed and no run was opened` };
+  const [occasion] = occasionsOf(rule, period, period);
+  const { at, how } = occasion ?? { at: now, how: 'check' };
+  const isFired = how !== 'caught_up' && how !== 'check';
+  if (compareInstants(at, now) > 0)
+    return { state: 'not_yet_due', reason: `its schedule instant ${at} is still to come` };
+  const reason = isFired
+    ? `its schedule instant ${at} has passed and no run was opened`
+    : `no firing closes it; it ended ${at} and no run was opened`;
+  return { state: 'missing', reason };
 }
 
 function standingOf(action: FoundAction): Omit<ExpectedPeriod, 'period'> {

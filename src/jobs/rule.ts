@@ -2,8 +2,15 @@ import { z } from 'zod';
 import type { ScheduleCalendar } from '../kernel/calendar.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { PeriodCalendar } from '../kernel/period.ts';
+import type { ZoneClock } from '../kernel/zone-clock.ts';
 
 const positive = z.int().positive();
+
+/** A value of a calendar's field, or a list of them. */
+function fieldOf(least: number, most: number) {
+  const value = z.int().min(least).max(most);
+  return z.union([value, z.array(value).min(1)]);
+}
 
 /**
  * The part of a rule file that every job shares. `parameters` is the job's own part, parsed by the job. Starting values:
@@ -16,12 +23,28 @@ const ruleShape = z.strictObject({
   fiscalStartMonth: z.int().min(1).max(12).optional(),
   first: z.string(),
   calendar: z.strictObject({
-    month: z.int().min(1).max(12).optional(),
-    dayOfMonth: z.int().min(1).max(31).optional(),
-    dayOfWeek: z.int().min(1).max(7).optional(),
-    hour: z.int().min(0).max(23).optional(),
-    minute: z.int().min(0).max(59),
+    month: fieldOf(1, 12).optional(),
+    dayOfMonth: fieldOf(-31, 31).optional(),
+    dayOfWeek: fieldOf(1, 7).optional(),
+    nthDayOfWeek: fieldOf(-5, 5).optional(),
+    nthBusinessDay: fieldOf(-23, 23).optional(),
+    hour: fieldOf(0, 23).optional(),
+    minute: fieldOf(0, 59),
+    businessDays: z
+      .strictObject({
+        weekend: z.array(z.int().min(1).max(7)).default([6, 7]),
+        holidays: z.array(z.string()).default([]),
+        otherwise: z.enum(['skip', 'next', 'previous']).default('skip'),
+      })
+      .optional(),
+    except: z.array(z.string()).optional(),
+    gap: z.enum(['after', 'skip']).default('after'),
+    repeated: z.enum(['first', 'second']).default('first'),
   }),
+  /** Which of the firings that were missed are made up for; a job whose periods need their predecessors takes all. */
+  missedFirings: z.enum(['all', 'latest', 'none']).default('all'),
+  /** How late a firing must be to count as missed: an hour outlasts a deploy. */
+  missedAfterSeconds: positive.default(3_600),
   leaseSeconds: positive.default(30),
   startWindowSeconds: positive.default(60),
   subjectsPerSlice: positive.default(500),
@@ -42,7 +65,24 @@ const ruleShape = z.strictObject({
   parameters: z.unknown(),
 });
 
-export type JobRule = z.infer<typeof ruleShape>;
+export type JobRule = z.infer<typeof ruleShape> & {
+  /** The ledger's table of the zone; a rule that is not stored yet goes by this process's own. */
+  readonly clock?: ZoneClock;
+};
+
+/** A version of a rule as the ledger has it. */
+export interface StoredBody {
+  readonly job: string;
+  readonly version: number;
+  readonly body: unknown;
+  readonly clock: ZoneClock | null;
+}
+
+/** A stored rule, with the ledger's clock in it. Throws OnceperError `malformed_rule`. */
+export function storedRule({ job, version, body, clock }: StoredBody): JobRule {
+  const rule = parseRule(body, `${job} version ${version}`);
+  return clock === null ? rule : { ...rule, clock };
+}
 
 /** Parses a rule file's JSON; throws OnceperError `malformed_rule` naming the field, and where given the file, that is wrong. */
 export function parseRule(body: unknown, at: string): JobRule {
@@ -59,23 +99,16 @@ export function parseRule(body: unknown, at: string): JobRule {
 }
 
 /** The period calendar of a rule. */
-export function periodCalendar(rule: JobRule): PeriodCalendar {
+export function periodCalendar({ zone, clock, period, fiscalStartMonth }: JobRule): PeriodCalendar {
   return {
-    kind: rule.period,
-    zone: rule.zone,
-    ...(rule.fiscalStartMonth === undefined ? {} : { fiscalStartMonth: rule.fiscalStartMonth }),
+    kind: period,
+    zone,
+    ...(clock === undefined ? {} : { clock }),
+    ...(fiscalStartMonth === undefined ? {} : { fiscalStartMonth }),
   };
 }
 
 /** The schedule calendar of a rule, in the rule's zone. */
-export function scheduleCalendar(rule: JobRule): ScheduleCalendar {
-  const { month, dayOfMonth, dayOfWeek, hour, minute } = rule.calendar;
-  return {
-    zone: rule.zone,
-    ...(month === undefined ? {} : { month }),
-    ...(dayOfMonth === undefined ? {} : { dayOfMonth }),
-    ...(dayOfWeek === undefined ? {} : { dayOfWeek }),
-    ...(hour === undefined ? {} : { hour }),
-    minute,
-  };
+export function scheduleCalendar({ zone, clock, calendar }: JobRule): ScheduleCalendar {
+  return { ...calendar, zone, ...(clock === undefined ? {} : { clock }) };
 }

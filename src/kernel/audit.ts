@@ -21,6 +21,8 @@ export const AUDIT_VERBS = [
   'pause',
   'resume',
   'load-rule',
+  'adopt-zone',
+  'apply-schedule',
   'one-off',
   'freeze',
   'thaw',

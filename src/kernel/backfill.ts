@@ -1,5 +1,8 @@
 import type { ActionState } from './transitions.ts';
 
+/** The state of a period's key as a backfill finds it; without an action, how its newest run waits. */
+export type BackfillState = ActionState | 'missing' | 'held' | 'deferred';
+
 /** What a backfill does about a period. */
 export type BackfillAct = 'run' | 'resume' | 'nothing' | 'untouched';
 
@@ -7,9 +10,11 @@ export type BackfillAct = 'run' | 'resume' | 'nothing' | 'untouched';
  * What a backfill does about a period, by the state of its key: what is finished stays, what somebody works on stays theirs, and
  * what failed or was stopped goes on under the same key with the slices it has. There is no way to do a period again.
  */
-export function backfillAct(state: ActionState | 'missing'): BackfillAct {
+export function backfillAct(state: BackfillState): BackfillAct {
   switch (state) {
     case 'missing':
+    case 'held':
+    case 'deferred':
       return 'run';
     case 'failed':
     case 'exhausted':

@@ -1,116 +1,173 @@
 import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
-import { firings } from './firing.ts';
-import { instantOf } from './instant.ts';
-import { type PeriodCalendar, periodBounds, periodClosedBy } from './period.ts';
-import type { Instant } from './sql.ts';
 import { checkZone } from './zone.ts';
+import type { InZone } from './zone-clock.ts';
+
+/** One value of a calendar's field, or several of which any may match. */
+export type Field = number | readonly number[];
 
 /**
- * When a schedule fires: at hour:minute:00 by the zone's clock, on the days on which every stated field matches
- * (dayOfWeek 1 is Monday, 7 Sunday). An absent field matches every day.
+ * When a schedule fires: at hour:minute:00 by the zone's clock, on the days on which every stated field matches. An absent
+ * field matches every day, an absent hour every hour.
  */
-export interface ScheduleCalendar {
-  readonly zone: string;
-  readonly month?: number;
-  readonly dayOfMonth?: number;
-  readonly dayOfWeek?: number;
-  readonly hour?: number;
-  readonly minute: number;
+export interface ScheduleCalendar extends InZone {
+  readonly month?: Field | undefined;
+  /** 1 to 31, or from the end of the month: -1 is its last day, -2 the one before. */
+  readonly dayOfMonth?: Field | undefined;
+  /** 1 is Monday, 7 Sunday. */
+  readonly dayOfWeek?: Field | undefined;
+  /** With dayOfWeek: the how-manieth of its month, 1 to 5, or -1 for the last. */
+  readonly nthDayOfWeek?: Field | undefined;
+  /** The how-manieth business day of its month, 1 to 23, or -1 for the last. */
+  readonly nthBusinessDay?: Field | undefined;
+  readonly hour?: Field | undefined;
+  readonly minute: Field;
+  readonly businessDays?: BusinessDays | undefined;
+  /** Dates on which it does not fire, whatever else is stated. */
+  readonly except?: readonly string[] | undefined;
+  /** At a time that the clock jumps over: the first instant after the jump, or not at all. */
+  readonly gap?: 'after' | 'skip' | undefined;
+  /** At a time that the clock reads twice: which of the two it is. */
+  readonly repeated?: 'first' | 'second' | undefined;
 }
 
-/** The last year in which Temporal's server matches a calendar. */
-const lastYear = 2100;
+/** Which days are none of business, and what becomes of a firing that falls on one. */
+interface BusinessDays {
+  readonly weekend: readonly number[];
+  readonly holidays: readonly string[];
+  readonly otherwise: 'skip' | 'next' | 'previous';
+}
 
-/**
- * The first `count` instants of the calendar strictly after `after`, in order; fewer where the calendar ends with the
- * year 2100. They are the ones that Temporal's server fires at, at changes of the clock too (firing.ts).
- *
- * @throws OnceperError `malformed_calendar` for a field out of range or a date that no year has; `unknown_zone`.
- */
-export function calendarInstants(calendar: ScheduleCalendar, after: Instant, count: number): readonly Instant[] {
-  checkSchedule(calendar);
-  const since = instantOf(after);
-  const found: Temporal.Instant[] = [];
-  let date = since.toZonedDateTimeISO(calendar.zone).toPlainDate();
-  while (date.year <= lastYear && found.length < count) {
-    if (matchesDate(calendar, date)) {
-      found.push(...firingsOn(calendar, date).filter((at) => Temporal.Instant.compare(at, since) > 0));
-    }
-    date = date.add({ days: 1 });
+/** Whether the schedule fires on a date: as its fields say, moved there from a day of no business, or not. */
+export type DateMatch = 'no' | 'stated' | 'moved';
+
+/** How the calendar matches a date of its zone. The calendar must have passed checkCalendar. */
+export function matchOf(calendar: ScheduleCalendar, date: Temporal.PlainDate): DateMatch {
+  const { businessDays, except } = calendar;
+  if (except?.includes(date.toString()) === true) return 'no';
+  if (businessDays === undefined) return fieldsMatch(calendar, date) ? 'stated' : 'no';
+  if (!isBusinessDay(businessDays, date)) return 'no';
+  if (fieldsMatch(calendar, date)) return 'stated';
+  const { otherwise } = businessDays;
+  if (otherwise === 'skip') return 'no';
+  // Whatever the fields name among the days of no business next to this one was moved here.
+  const step = otherwise === 'next' ? -1 : 1;
+  for (let day = date.add({ days: step }); !isBusinessDay(businessDays, day); day = day.add({ days: step })) {
+    if (fieldsMatch(calendar, day)) return 'moved';
   }
-  return found.slice(0, count).map((at) => at.toString());
+  return 'no';
 }
 
-/**
- * Whether the instant is one of the calendar's: the zone's clock reads its fields, at both occurrences of a repeated
- * time, or Temporal's server fires then although the clock reads another time (firing.ts).
- */
-export function isCalendarInstant(calendar: ScheduleCalendar, instant: Instant): boolean {
-  checkSchedule(calendar);
-  const at = instantOf(instant);
-  const local = at.toZonedDateTimeISO(calendar.zone).toPlainDateTime();
-  const date = local.toPlainDate();
-  if (!matchesDate(calendar, date)) return false;
-  const { hour = local.hour, minute } = calendar;
+/** True where Temporal's own calendars say the same on every date: no counting from an end, no business days, no exceptions. */
+export function isPlain(calendar: ScheduleCalendar): boolean {
+  const { dayOfMonth, nthDayOfWeek, nthBusinessDay, businessDays, except } = calendar;
+  const counts = [nthDayOfWeek, nthBusinessDay, businessDays].some((field) => field !== undefined);
+  return !counts && (except ?? []).length === 0 && valuesOf(dayOfMonth ?? []).every((day) => day > 0);
+}
+
+/** A field's values. */
+export function valuesOf(field: Field): readonly number[] {
+  return typeof field === 'number' ? [field] : field;
+}
+
+/** The last year in which a schedule fires, as Temporal's server matches none after it. */
+export const LAST_YEAR = 2100;
+
+function fieldsMatch(calendar: ScheduleCalendar, date: Temporal.PlainDate): boolean {
+  const { month, dayOfMonth, dayOfWeek, nthDayOfWeek, nthBusinessDay, businessDays } = calendar;
   return (
-    local.equals(date.toPlainDateTime({ hour, minute })) || firingsOn(calendar, date).some((fired) => fired.equals(at))
+    date.year <= LAST_YEAR &&
+    (month === undefined || valuesOf(month).includes(date.month)) &&
+    (dayOfWeek === undefined || valuesOf(dayOfWeek).includes(date.dayOfWeek)) &&
+    (dayOfMonth === undefined || hasEither(dayOfMonth, placesOf(date.day, date.daysInMonth))) &&
+    (nthDayOfWeek === undefined || hasEither(nthDayOfWeek, weekPlacesOf(date))) &&
+    (nthBusinessDay === undefined || hasEither(nthBusinessDay, businessPlacesOf(businessDays ?? USUAL_WEEK, date)))
   );
 }
 
-const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
+/** A place counted from the start, from 1 on, and from the end, from -1 down. */
+type Places = readonly [number, number];
 
-/** When a matching date fires, in order; an hour that the calendar does not state is every hour. */
-function firingsOn({ hour, minute, zone }: ScheduleCalendar, date: Temporal.PlainDate): Temporal.Instant[] {
-  if (hour !== undefined) return firings(date, hour, minute, zone);
-  const byHour = HOURS.flatMap((every) => firings(date, every, minute, zone));
-  const ordered = byHour.sort((a, b) => Temporal.Instant.compare(a, b));
-  return ordered.filter((at, index) => index === 0 || !ordered[index - 1]?.equals(at));
+function hasEither(field: Field, places: Places): boolean {
+  return valuesOf(field).some((value) => places.includes(value));
+}
+
+function placesOf(place: number, of: number): Places {
+  return [place, place - of - 1];
+}
+
+function weekPlacesOf({ day, daysInMonth }: Temporal.PlainDate): Places {
+  return [Math.ceil(day / 7), -Math.ceil((daysInMonth - day + 1) / 7)];
+}
+
+/** Places of no business day are zeros, which no field states. */
+function businessPlacesOf(days: BusinessDays, date: Temporal.PlainDate): Places {
+  if (!isBusinessDay(days, date)) return [0, 0];
+  const first = date.with({ day: 1 });
+  const month = Array.from({ length: date.daysInMonth }, (_, index) => isBusinessDay(days, first.add({ days: index })));
+  const count = (part: readonly boolean[]) => part.filter(Boolean).length;
+  return placesOf(count(month.slice(0, date.day)), count(month));
+}
+
+const USUAL_WEEK: BusinessDays = { weekend: [6, 7], holidays: [], otherwise: 'skip' };
+
+function isBusinessDay({ weekend, holidays }: BusinessDays, date: Temporal.PlainDate): boolean {
+  return !weekend.includes(date.dayOfWeek) && !holidays.includes(date.toString());
 }
 
 /**
- * The nominal time at which the schedule closes a period: its first instant at or after the period's end. periodClosedBy
- * of it is the period again.
- *
- * @throws OnceperError `no_closing_instant` where that instant closes another period (a schedule that fires less often
- * than periods end, a period that the clock jumped over) or where the calendar has ended, with the year 2100.
+ * Checks that a calendar can fire. Throws OnceperError `malformed_calendar` for a field out of range, a date that no year has, a
+ * week without business days; `unknown_zone`.
  */
-export function instantClosing(period: string, calendar: PeriodCalendar, schedule: ScheduleCalendar): Instant {
-  const { ends } = periodBounds(period, calendar);
-  const [closing] = calendarInstants(schedule, instantOf(ends).subtract({ microseconds: 1 }).toString(), 1);
-  const closed = closing === undefined ? null : periodClosedBy(closing, calendar);
-  if (closing !== undefined && closed === period) return closing;
-  throw new OnceperError({
-    code: 'no_closing_instant',
-    message:
-      closed === null
-        ? `the schedule's calendar ends before the end of ${period}`
-        : `the schedule has no instant that closes ${period}: the next, ${closing}, closes ${closed}`,
-    remedy: 'give the schedule a calendar that fires in every period, and close only periods that hold some time',
-    at: period,
-  });
-}
-
-function matchesDate(calendar: ScheduleCalendar, date: Temporal.PlainDate): boolean {
-  const { month = date.month, dayOfMonth = date.day, dayOfWeek = date.dayOfWeek } = calendar;
-  const isMatch = month === date.month && dayOfMonth === date.day && dayOfWeek === date.dayOfWeek;
-  return isMatch && date.year <= lastYear;
-}
-
-function checkSchedule(calendar: ScheduleCalendar): void {
+export function checkCalendar(calendar: ScheduleCalendar): void {
   checkZone(calendar.zone);
-  checkField(calendar, 'month', calendar.month ?? 1, 1, 12);
-  checkField(calendar, 'dayOfWeek', calendar.dayOfWeek ?? 1, 1, 7);
-  checkField(calendar, 'hour', calendar.hour ?? 0, 0, 23);
-  checkField(calendar, 'minute', calendar.minute, 0, 59);
+  const months = valuesOf(calendar.month ?? []);
+  checkField(calendar, 'month', 1, 12);
+  checkField(calendar, 'dayOfWeek', 1, 7);
+  checkField(calendar, 'hour', 0, 23);
+  checkField(calendar, 'minute', 0, 59);
+  checkPlaces(calendar, 'nthDayOfWeek', 5);
+  checkPlaces(calendar, 'nthBusinessDay', 23);
   // 2000 is a leap year: a 29 February exists, a 30 February would be searched for until 2100 in vain.
-  const month = Temporal.PlainYearMonth.from({ year: 2000, month: calendar.month ?? 1 });
-  checkField(calendar, 'dayOfMonth', calendar.dayOfMonth ?? 1, 1, month.daysInMonth);
+  const lengths = months.map((month) => Temporal.PlainYearMonth.from({ year: 2000, month }).daysInMonth);
+  checkPlaces(calendar, 'dayOfMonth', Math.max(...(lengths.length === 0 ? [31] : lengths)));
+  if (calendar.nthDayOfWeek !== undefined && calendar.dayOfWeek === undefined) {
+    throw malformedCalendar(calendar, 'has nthDayOfWeek without the dayOfWeek that it counts');
+  }
+  const { weekend = [], holidays = [] } = calendar.businessDays ?? {};
+  if (new Set(weekend).size === 7) throw malformedCalendar(calendar, 'has a weekend of all seven days');
+  for (const date of [...holidays, ...(calendar.except ?? [])]) checkDate(calendar, date);
 }
 
-function checkField(calendar: ScheduleCalendar, name: string, value: number, least: number, most: number): void {
-  if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw malformedCalendar(calendar, `has ${name} ${value}, which is not a whole number from ${least} to ${most}`);
+function checkField(
+  calendar: ScheduleCalendar,
+  name: 'month' | 'dayOfWeek' | 'hour' | 'minute',
+  least: number,
+  most: number,
+) {
+  for (const value of valuesOf(calendar[name] ?? [])) {
+    if (Number.isInteger(value) && value >= least && value <= most) continue;
+    throw malformedCalendar(calendar, `has ${name} ${value}, which is not a whole number from ${least} to ${most}`);
+  }
+}
+
+function checkPlaces(calendar: ScheduleCalendar, name: 'dayOfMonth' | 'nthDayOfWeek' | 'nthBusinessDay', most: number) {
+  for (const value of valuesOf(calendar[name] ?? [])) {
+    if (Number.isInteger(value) && value !== 0 && Math.abs(value) <= most) continue;
+    throw malformedCalendar(calendar, `has ${name} ${value}, which is neither 1 to ${most} nor -1 to -${most}`);
+  }
+}
+
+function checkDate(calendar: ScheduleCalendar, text: string): void {
+  try {
+    if (/^\d{4}-\d{2}-\d{2}$/.test(text)) {
+      Temporal.PlainDate.from(text);
+      return;
+    }
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+  throw malformedCalendar(calendar, `names '${text}', which is no date YYYY-MM-DD`);
 }
 
 function malformedCalendar(calendar: ScheduleCalendar, reason: string): OnceperError {

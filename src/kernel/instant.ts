@@ -1,7 +1,6 @@
 import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
 import type { Instant } from './sql.ts';
-import { checkZone } from './zone.ts';
 
 /** Date, time to the minute at least, at most microseconds (what PostgreSQL keeps), and an offset or Z. */
 const instantForm = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::[0-5]\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d{2}(?::?\d{2})?)$/;
@@ -28,11 +27,6 @@ export function instantOf(text: string): Temporal.Instant {
   }
 }
 
-/** The date, `2026-10-01`, that a calendar on the wall of the zone shows at the instant. */
-export function localDate(instant: Instant, zone: string): string {
-  return instantOf(instant).toZonedDateTimeISO(checkZone(zone)).toPlainDate().toString();
-}
-
 /** -1, 0 or 1 as `a` is before, at or after `b`. Instants must not be compared as texts: `00.5Z` sorts before `00Z`. */
 export function compareInstants(a: Instant, b: Instant): -1 | 0 | 1 {
   const order = Temporal.Instant.compare(instantOf(a), instantOf(b));
@@ -42,7 +36,12 @@ export function compareInstants(a: Instant, b: Instant): -1 | 0 | 1 {
 /** The instant that lies so much later; whole hours, minutes and seconds, which no zone can bend. */
 export function instantPlus(
   instant: Instant,
-  time: { readonly hours?: number; readonly minutes?: number; readonly seconds?: number },
+  time: {
+    readonly hours?: number;
+    readonly minutes?: number;
+    readonly seconds?: number;
+    readonly microseconds?: number;
+  },
 ): Instant {
   return instantOf(instant).add(time).toString();
 }

@@ -1,5 +1,6 @@
 import { Temporal } from 'temporal-polyfill';
 import { OnceperError } from './error.ts';
+import type { InZone } from './zone-clock.ts';
 
 type PeriodKind = 'year' | 'month' | 'week' | 'day' | 'hour' | 'fiscal-year' | 'fiscal-month';
 
@@ -7,9 +8,8 @@ type PeriodKind = 'year' | 'month' | 'week' | 'day' | 'hour' | 'fiscal-year' | '
  * What divides a job's time into periods: the kind, the IANA zone whose clock marks the boundaries, and for the fiscal
  * kinds the month (1 to 12) in which the fiscal year starts.
  */
-export interface PeriodCalendar {
+export interface PeriodCalendar extends InZone {
   readonly kind: PeriodKind;
-  readonly zone: string;
   readonly fiscalStartMonth?: number;
 }
 

@@ -3,14 +3,14 @@ import { OnceperError } from './error.ts';
 import { instantOf } from './instant.ts';
 import { formOf, type PeriodCalendar } from './period-form.ts';
 import type { Instant } from './sql.ts';
-import { boundary, checkZone } from './zone.ts';
+import { boundary, clockIn, instantText, readingAt, secondOf } from './zone-clock.ts';
 
 export type { PeriodCalendar } from './period-form.ts';
 
 /**
  * A period as a half-open interval. `startsOn` and `endsOn` are local dates, the latter exclusive (for an hour both are
  * dates of its boundaries); `starts` and `ends` the same boundaries as instants, and equal where the zone's clock
- * jumps over the whole period.
+ * jumps over the whole period. `facts` names the table of time zones that said so.
  */
 export interface PeriodBounds {
   readonly period: string;
@@ -18,6 +18,7 @@ export interface PeriodBounds {
   readonly endsOn: string;
   readonly starts: Instant;
   readonly ends: Instant;
+  readonly facts: string;
 }
 
 /**
@@ -31,7 +32,20 @@ export function parsePeriod(text: string, calendar: PeriodCalendar): string {
   return nameOf(startOf(text, calendar), calendar);
 }
 
-/** The period that follows; previousPeriod of it is the period again. */
+/**
+ * The period that a text names, if its zone's clock ever reads a time in it: parsePeriod, and the day that Samoa left out, or an
+ * hour that the clock jumps over, is refused. No instant lies in such a period, so it has no key, and its neighbours touch.
+ *
+ * @throws OnceperError `no_such_local_time` beside those of parsePeriod.
+ */
+export function existingPeriod(text: string, calendar: PeriodCalendar): string {
+  const period = parsePeriod(text, calendar);
+  if (isJumpedOver(period, calendar))
+    throw noSuchLocalTime(calendar.kind === 'hour' ? 'hour' : 'date', period, calendar);
+  return period;
+}
+
+/** The label that follows; previousPeriod of it is the period again. Both may name a period that the clock jumps over. */
 export function nextPeriod(period: string, calendar: PeriodCalendar): string {
   return step(period, calendar, 1);
 }
@@ -55,26 +69,27 @@ export function comparePeriods(a: string, b: string, calendar: PeriodCalendar): 
  * @throws OnceperError `malformed_period`, `unknown_zone`, `malformed_calendar`.
  */
 export function periodBounds(period: string, calendar: PeriodCalendar): PeriodBounds {
-  const zone = checkZone(calendar.zone);
+  const clock = clockIn(calendar);
   const start = startOf(period, calendar);
   const end = start.add(formOf(calendar).form.length);
   return {
     period,
     startsOn: start.toPlainDate().toString(),
     endsOn: end.toPlainDate().toString(),
-    starts: boundary(start, zone).toString(),
-    ends: boundary(end, zone).toString(),
+    starts: instantText(boundary(start, clock)),
+    ends: instantText(boundary(end, clock)),
+    facts: clock.facts,
   };
 }
 
 /** The one period whose interval holds the instant, whatever the zone, locale or clock of the process. */
 export function periodContaining(instant: Instant, calendar: PeriodCalendar): string {
-  const zone = checkZone(calendar.zone);
+  const clock = clockIn(calendar);
   const { form, firstMonth } = formOf(calendar);
   const at = instantOf(instant);
-  let start = form.floor(at.toZonedDateTimeISO(zone).toPlainDateTime(), firstMonth);
+  let start = form.floor(readingAt(at, clock), firstMonth);
   // Where the clock is put back across a boundary, the local times before the change still lie in the earlier period.
-  while (Temporal.Instant.compare(boundary(start, zone), at) > 0) start = start.subtract(form.length);
+  while (boundary(start, clock) > secondOf(at)) start = start.subtract(form.length);
   return nameOf(start, calendar);
 }
 
@@ -82,13 +97,18 @@ export function periodContaining(instant: Instant, calendar: PeriodCalendar): st
  * The period that a local date lies in, by date arithmetic alone: a date is never turned into an instant and back,
  * which would move it by a day in zones far from UTC.
  *
- * @throws OnceperError `malformed_date` for anything but a date that exists; `malformed_period` for an hour calendar,
- * in which a date does not name one period.
+ * @throws OnceperError `malformed_date` for anything but a date that exists; `no_such_local_time` for one that the zone's
+ * calendar left out; `malformed_period` for an hour calendar, in which a date does not name one period.
  */
 export function periodOfDate(date: string, calendar: PeriodCalendar): string {
   const { form, firstMonth } = formOf(calendar);
   if (calendar.kind === 'hour') throw malformedPeriod(date, form.expected);
-  return nameOf(form.floor(localMidnight(date), firstMonth), calendar);
+  const midnight = localMidnight(date);
+  const clock = clockIn(calendar);
+  if (boundary(midnight, clock) === boundary(midnight.add({ days: 1 }), clock)) {
+    throw noSuchLocalTime('date', date, calendar);
+  }
+  return nameOf(form.floor(midnight, firstMonth), calendar);
 }
 
 /**
@@ -103,18 +123,36 @@ export function periodClosedBy(nominal: Instant, calendar: PeriodCalendar): stri
   return period;
 }
 
-/** The periods from `from` to `to`, both included, in order; none when `to` comes before `from`. */
+/**
+ * The periods from `from` to `to`, both included, in order, less those that the clock jumped over: each starts where the one
+ * before it ends. None when `to` comes before `from`.
+ */
 export function periodsBetween(from: string, to: string, calendar: PeriodCalendar): readonly string[] {
   const periods: string[] = [];
   for (let period = from; comparePeriods(period, to, calendar) <= 0; period = nextPeriod(period, calendar)) {
-    periods.push(period);
+    if (!isJumpedOver(period, calendar)) periods.push(period);
   }
   return periods;
 }
 
+/** The local time at which a period ends, `2026-10-01T00:00:00`, whether or not the clock ever reads it. */
+export function localEnd(period: string, calendar: PeriodCalendar): string {
+  return startOf(period, calendar).add(formOf(calendar).form.length).toString();
+}
+
+/** The period that starts where this one ends: the next label whose time the clock does not jump over. */
+export function periodAfter(period: string, calendar: PeriodCalendar): string {
+  let next = nextPeriod(period, calendar);
+  while (isJumpedOver(next, calendar)) next = nextPeriod(next, calendar);
+  return next;
+}
+
+/** Only a day or an hour can be left out whole: no clock has ever jumped by a week. */
 function isJumpedOver(period: string, calendar: PeriodCalendar): boolean {
-  const { starts, ends } = periodBounds(period, calendar);
-  return starts === ends;
+  if (calendar.kind !== 'day' && calendar.kind !== 'hour') return false;
+  const clock = clockIn(calendar);
+  const start = startOf(period, calendar);
+  return boundary(start, clock) === boundary(start.add(formOf(calendar).form.length), clock);
 }
 
 function step(period: string, calendar: PeriodCalendar, direction: 1 | -1): string {
@@ -149,6 +187,15 @@ function localMidnight(date: string): Temporal.PlainDateTime {
     message: `'${date}' is not a date`,
     remedy: 'write a date that exists as YYYY-MM-DD, for example 2026-09-30',
     at: date,
+  });
+}
+
+function noSuchLocalTime(what: 'date' | 'hour', text: string, { zone }: PeriodCalendar): OnceperError {
+  return new OnceperError({
+    code: 'no_such_local_time',
+    message: `no such local ${what}: the clock of ${zone} jumped over ${text}`,
+    remedy: `name the ${what} before or after it; nothing can have happened in it`,
+    at: text,
   });
 }
 

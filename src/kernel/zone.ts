@@ -36,21 +36,3 @@ function spelling(zone: string): string | null {
     throw error;
   }
 }
-
-/**
- * The first instant from which on the zone's clock never reads before `local`. Where the clock is put forward over
- * `local` that is the jump itself; where it is put back from after `local` to before it (St John's did so at 00:01) it
- * is the second occurrence, so that no local time of a period comes after the period's end. Never decreases as `local`
- * grows, hence periods never overlap and leave nothing between them.
- */
-export function boundary(local: Temporal.PlainDateTime, zone: string): Temporal.Instant {
-  const earlier = local.toZonedDateTime(zone, { disambiguation: 'earlier' });
-  const later = local.toZonedDateTime(zone, { disambiguation: 'later' });
-  if (earlier.equals(later)) return earlier.toInstant();
-  const jump = earlier.getTimeZoneTransition('next');
-  if (jump === null) throw new RangeError(`${zone} has no transition after ${earlier.toString()}`);
-  const isRepeated = earlier.toPlainDateTime().equals(local);
-  // Put back to exactly `local`: what came before the jump already read it or later, so the first occurrence holds.
-  const isPutBackToLocal = isRepeated && jump.equals(later);
-  return (isPutBackToLocal ? earlier : isRepeated ? later : jump).toInstant();
-}

@@ -59,6 +59,16 @@ export type Event = Subject &
     | { readonly event: 'webhook_refused'; readonly status: number; readonly why: string }
     | { readonly event: 'webhook_fault'; readonly id: string | null; readonly code: string; readonly message: string }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
+    | { readonly event: 'zone_adopted'; readonly zone: string; readonly facts: string; readonly from: string }
+    | {
+        readonly event: 'zone_tables_differ';
+        readonly zone: string;
+        readonly odd: string;
+        readonly at: string;
+        readonly reads: string;
+        readonly ledger: string;
+      }
+    | { readonly event: 'schedule_topped_up' }
     | { readonly event: 'backfill_started'; readonly backfill: string }
     | { readonly event: 'backfill_ended'; readonly backfill: string; readonly cancelled: boolean }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
@@ -86,6 +96,8 @@ export function levelOf(event: Event): Level {
     case 'relay_batch':
       return 'debug';
     case 'look_not_asked':
+    case 'zone_adopted':
+    case 'zone_tables_differ':
     case 'activity_failed':
     case 'lease_lost':
     case 'effect_lost':
@@ -111,6 +123,7 @@ export function levelOf(event: Event): Level {
     case 'audit_anchor':
     case 'backfill_started':
     case 'backfill_ended':
+    case 'schedule_topped_up':
     case 'key_delivered':
     case 'worker_started':
     case 'relay_started':

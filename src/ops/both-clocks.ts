@@ -1,21 +1,22 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Instant } from '../kernel/sql.ts';
+import { clockIn, type InZone, readingAt } from '../kernel/zone-clock.ts';
 
 /** An instant for people: the job's own clock, then UTC, to the second. `2026-10-01 02:00:03 (2026-09-30T18:00:03Z)`. */
-export function bothClocks(instant: Instant, zone: string): string {
+export function bothClocks(instant: Instant, zone: InZone): string {
   const at = Temporal.Instant.from(instant).round({ smallestUnit: 'second', roundingMode: 'floor' });
   return `${localClock(instant, zone)} (${at.toString()})`;
 }
 
 /** What the two times of bothClocks are; said once, above all of them. */
-export function clocksNote(zone: string): string {
+export function clocksNote({ zone }: InZone): string {
   return `Times are those of ${zone}, and in brackets UTC.`;
 }
 
-/** What a clock in the zone shows at the instant, `2026-10-01 02:00:03`. */
-export function localClock(instant: Instant, zone: string): string {
-  const local = Temporal.Instant.from(instant).toZonedDateTimeISO(zone).toPlainDateTime();
-  return local.toString({ smallestUnit: 'second' }).replace('T', ' ');
+/** What a clock in the zone shows at the instant, `2026-10-01 02:00:03`, by the ledger's table where it has one. */
+export function localClock(instant: Instant, zone: InZone): string {
+  const local = readingAt(Temporal.Instant.from(instant), clockIn(zone));
+  return local.toString({ smallestUnit: 'second', roundingMode: 'floor' }).replace('T', ' ');
 }
 
 /** The instant some milliseconds later. */

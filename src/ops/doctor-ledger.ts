@@ -1,4 +1,5 @@
-import { closingInstant, type ExpectedPeriod, type ExpectedState } from '../jobs/expectation.ts';
+import type { ExpectedPeriod, ExpectedState } from '../jobs/expectation.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import type { Registry } from '../jobs/registry.ts';
 import type { JobRule } from '../jobs/rule.ts';
 import { type Database, transaction } from '../store/database.ts';
@@ -88,9 +89,7 @@ interface Found {
 }
 
 function missed({ job, rule, first, last }: Found): string {
-  const from = closingInstant(rule, first.period);
-  const to = closingInstant(rule, last.period);
-  return from === null || to === null ? `npx onceper periods ${job}` : backfillCommand(job, from, to);
+  return backfillCommand(job, nominalTimeOf(rule, first.period), nominalTimeOf(rule, last.period));
 }
 
 const why = ({ job, first }: Found) => `npx onceper why ${job}:${first.period}`;

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
-import { type JobRule, parseRule } from '../jobs/rule.ts';
+import { type JobRule, storedRule } from '../jobs/rule.ts';
 import { retentionFault } from '../kernel/retention.ts';
 import type { Database } from '../store/database.ts';
 import { activeRule } from '../store/rules.ts';
@@ -8,7 +8,8 @@ import { between, inWords } from './both-clocks.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { lastPoll } from './run.ts';
 import { type ListedSchedule, listSchedules } from './schedule.ts';
-import { CATCH_UP_DAYS } from './schedule-plan.ts';
+import { CATCH_UP_DAYS } from './schedule-times.ts';
+import { compareZones, disputeText } from './zones.ts';
 
 /** Temporal as this release needs it. The first row says whether there is a server. */
 export async function checkTemporal(client: Client, taskQueue: string): Promise<Check[]> {
@@ -44,7 +45,7 @@ export async function checkRetention(db: Database, client: Client, registry: Reg
   for (const job of registry.ids) {
     const stored = await activeRule(db, job);
     if (stored === null) continue;
-    const rule = parseRule(stored.body, job);
+    const rule = storedRule(stored);
     const fault = retentionFaultOf(rule, days);
     const kept = rule.keepKeysDays === null ? 'for good' : `for ${rule.keepKeysDays} days`;
     const name = `retention of ${job}`;
@@ -56,6 +57,20 @@ export async function checkRetention(db: Database, client: Client, registry: Reg
   }
   return rows;
 }
+
+/** Whether Node, PostgreSQL and Temporal read the clocks of the zones in use alike. None of them decides alone: the ledger does. */
+export async function checkZones(db: Database, client: Client, registry: Registry): Promise<Check[]> {
+  return (await compareZones(db, client, { registry })).map((standing) => {
+    const { job, zone, facts, from, to, dispute } = standing;
+    const check = `time zone of ${job}`;
+    if (dispute === null)
+      return ok(check, `${zone}: three tables agree from ${from} to ${to}; the ledger goes by ${facts}`);
+    return warn(check, disputeText(standing, dispute), REMEDY_OF_DISPUTE);
+  });
+}
+
+const REMEDY_OF_DISPUTE =
+  'update whichever is behind the law (Node, PostgreSQL’s time zone data, Temporal’s server); what is stored keeps its place';
 
 /** The fault of a rule's retention beside the real schedule and namespace, or null. */
 function retentionFaultOf(rule: JobRule, days: number): string | null {
@@ -116,11 +131,11 @@ function scheduleRow(check: string, schedule: ListedSchedule): Check {
   if (schedule.drift.length > 0) return fail(check, `drifted: ${schedule.drift.join('; ')}`, apply);
   if (schedule.state === 'paused') {
     const note = schedule.note === null ? '' : ` ("${schedule.note}")`;
-    return warn(check, `paused${note}: what falls due meanwhile is never caught up`, unpause(schedule.job));
+    return warn(check, `paused${note}: what falls due meanwhile waits until it is resumed`, unpause(schedule.job));
   }
   return ok(check, `${schedule.calendar}, ${schedule.zone}; next ${schedule.next[0] ?? 'never'}`);
 }
 
 function unpause(job: string): string {
-  return `npx temporal schedule toggle --schedule-id ${job} --unpause --reason "..."`;
+  return `npx onceper schedule resume ${job} --reason "..."`;
 }

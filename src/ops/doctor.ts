@@ -3,7 +3,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
 import { type Check, checked } from './check.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
-import { checkRetention, checkSchedules, checkTemporal } from './doctor-temporal.ts';
+import { checkRetention, checkSchedules, checkTemporal, checkZones } from './doctor-temporal.ts';
 
 export type { Check } from './check.ts';
 
@@ -60,6 +60,7 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
   if (db !== null && isMigrated && client !== null) {
     rows.push(...(await checkSchedules(db, client, { registry, taskQueue })));
     rows.push(...(await checked('retention', () => checkRetention(db, client, registry))));
+    rows.push(...(await checked('time zones', () => checkZones(db, client, registry))));
   }
   if (db !== null && isMigrated) rows.push(...(await checkLedger(db, registry)));
   return rows;

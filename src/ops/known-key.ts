@@ -1,4 +1,4 @@
-import { parseRule, periodCalendar } from '../jobs/rule.ts';
+import { periodCalendar, storedRule } from '../jobs/rule.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { type KeyParts, parseKey } from '../kernel/key.ts';
 import { parsePeriod } from '../kernel/period.ts';
@@ -14,7 +14,7 @@ export async function knownKey(tx: Tx, key: string): Promise<KeyParts> {
   const parts = parseKey(key);
   if (await isKnownKey(tx, key)) return parts;
   const stored = await activeRule(tx, parts.job);
-  if (stored !== null) parsePeriod(parts.period, periodCalendar(parseRule(stored.body, parts.job)));
+  if (stored !== null) parsePeriod(parts.period, periodCalendar(storedRule(stored)));
   const near = await keysNear(tx, key);
   const found = near.length === 0 ? 'the ledger knows no key yet' : `the nearest known keys are ${near.join(', ')}`;
   throw new OnceperError({

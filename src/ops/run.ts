@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import { duePeriod, nominalTimeOf } from '../jobs/due.ts';
+import { duePeriod } from '../jobs/due.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { normaliseInstant } from '../kernel/instant.ts';
 import { businessKey } from '../kernel/key.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
+import type { InZone } from '../kernel/zone-clock.ts';
 import { clockOf } from '../store/database.ts';
 import { activeRuleOf } from './rule.ts';
 
@@ -22,7 +24,7 @@ export interface PlannedRun {
   readonly period: string;
   readonly key: string;
   readonly scheduledAt: Instant;
-  readonly zone: string;
+  readonly zone: InZone;
   readonly overrides: Readonly<Record<string, string>>;
 }
 
@@ -52,7 +54,7 @@ export async function planRun(
     });
   }
   const { period } = due;
-  return { id: randomUUID(), job, period, key: businessKey(job, period), scheduledAt, zone: rule.zone, overrides };
+  return { id: randomUUID(), job, period, key: businessKey(job, period), scheduledAt, zone: rule, overrides };
 }
 
 /** What a tick is told by our own doors; workflows/tick.ts reads it. */

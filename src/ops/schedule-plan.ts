@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   CalendarSpec,
   CalendarSpecDescription,
@@ -5,39 +6,22 @@ import type {
   ScheduleOptions,
   ScheduleUpdateOptions,
 } from '@temporalio/client';
-import { Temporal } from 'temporal-polyfill';
 import type { JobRule } from '../jobs/rule.ts';
-import { OnceperError } from '../kernel/error.ts';
 import type { Instant } from '../kernel/sql.ts';
+import { CATCH_UP_DAYS, scheduleTimes } from './schedule-times.ts';
 
 /** What a job's schedule must be: the code owns it, whole. */
 export interface SchedulePlan {
   readonly job: string;
   readonly rule: JobRule;
+  /** The database's clock: dates that are written out go two years on from here. */
+  readonly now: Instant;
   readonly taskQueue: string;
   /** One more instant beside the calendar, in whole seconds; gone with the next apply that does not name it. */
   readonly oneOff?: Instant;
 }
 
-/** Longer than a year, so that a yearly job survives an outage of any length that people would let last. */
-export const CATCH_UP_DAYS = 400;
 const DAY_MS = 86_400_000;
-
-const MONTHS = [
-  'JANUARY',
-  'FEBRUARY',
-  'MARCH',
-  'APRIL',
-  'MAY',
-  'JUNE',
-  'JULY',
-  'AUGUST',
-  'SEPTEMBER',
-  'OCTOBER',
-  'NOVEMBER',
-  'DECEMBER',
-] as const;
-const DAYS = ['MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY', 'SUNDAY'] as const;
 
 /**
  * The options of a job's schedule. ALLOW_ALL, because with any other policy Temporal drops ticks while one is open, and
@@ -46,51 +30,12 @@ const DAYS = ['MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'
 export function scheduleOptions(
   plan: SchedulePlan,
 ): Omit<ScheduleOptions, 'scheduleId' | 'state' | 'memo'> & Omit<ScheduleUpdateOptions, 'state'> {
-  const { job, rule, taskQueue, oneOff } = plan;
+  const { job, rule, now, taskQueue, oneOff } = plan;
+  const { timezone, calendars } = scheduleTimes(rule, now, oneOff);
   return {
-    spec: {
-      timezone: rule.zone,
-      calendars: oneOff === undefined ? [calendarOf(rule)] : [calendarOf(rule), instantCalendar(oneOff, rule.zone)],
-    },
+    spec: { timezone, calendars: [...calendars] },
     action: { type: 'startWorkflow', workflowType: 'tick', workflowId: job, taskQueue, args: [{ job }] },
     policies: { overlap: 'ALLOW_ALL', catchupWindow: CATCH_UP_DAYS * DAY_MS, pauseOnFailure: false },
-  };
-}
-
-function calendarOf({ calendar }: JobRule): CalendarSpec {
-  const { month, dayOfMonth, dayOfWeek, hour, minute } = calendar;
-  const monthName = month === undefined ? undefined : MONTHS[month - 1];
-  const dayName = dayOfWeek === undefined ? undefined : DAYS[dayOfWeek - 1];
-  return {
-    ...(monthName === undefined ? {} : { month: monthName }),
-    ...(dayOfMonth === undefined ? {} : { dayOfMonth }),
-    ...(dayName === undefined ? {} : { dayOfWeek: dayName }),
-    // Temporal takes an hour that is not stated for midnight; ours is every hour.
-    hour: hour ?? '*',
-    minute,
-    second: 0,
-  };
-}
-
-function instantCalendar(instant: Instant, zone: string): CalendarSpec {
-  const at = Temporal.Instant.from(instant);
-  if (at.epochMilliseconds % 1_000 !== 0) {
-    throw new OnceperError({
-      code: 'malformed_instant',
-      message: `a schedule fires in whole seconds, and ${instant} is none`,
-      remedy: 'round it up to a second',
-      at: instant,
-    });
-  }
-  const local = at.toZonedDateTimeISO(zone);
-  const month = MONTHS[local.month - 1] ?? 'JANUARY';
-  return {
-    year: local.year,
-    month,
-    dayOfMonth: local.day,
-    hour: local.hour,
-    minute: local.minute,
-    second: local.second,
   };
 }
 
@@ -111,8 +56,8 @@ type Facts = Readonly<Record<string, string>>;
 function factsOf(plan: SchedulePlan): Facts {
   const { spec, action } = scheduleOptions(plan);
   return {
-    zone: plan.rule.zone,
-    calendar: (spec.calendars ?? []).map(calendarText).sort().join('; '),
+    zone: spec.timezone ?? 'UTC',
+    calendar: calendarsText(spec.calendars ?? []),
     'other times': 'none',
     jitter: 'none',
     overlap: 'ALLOW_ALL',
@@ -133,7 +78,7 @@ function foundFacts({ spec, action, policies }: ScheduleDescription): Facts {
   );
   return {
     zone: spec.timezone ?? 'UTC',
-    calendar: (spec.calendars ?? []).map(calendarText).sort().join('; '),
+    calendar: calendarsText(spec.calendars ?? []),
     'other times': others + bounds === 0 ? 'none' : 'intervals, exceptions or an end',
     jitter: (spec.jitter ?? 0) === 0 ? 'none' : `${spec.jitter} ms`,
     overlap: policies.overlap ?? 'absent',
@@ -157,8 +102,26 @@ const FIELDS = [
   ['second', 0, 59],
 ] as const;
 
-/** A calendar as text, the same for what we send and for what the server gives back: `dayOfMonth 1, hour 2, minute 0`. */
-export function calendarText(calendar: CalendarSpec | CalendarSpecDescription): string {
+/** More calendars than these are told by their number, their end and a digest: they are dates written out. */
+const CALENDARS_SHOWN = 3;
+
+/** Calendars as text, in any order, the same for what we send and for what the server gives back. */
+export function calendarsText(calendars: readonly (CalendarSpec | CalendarSpecDescription)[]): string {
+  const text = calendars.map(calendarText).sort().join('; ');
+  if (calendars.length <= CALENDARS_SHOWN) return text;
+  const years = calendars.flatMap(({ year }) => rangesOf(year).map(({ end }) => Number(end)));
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 8);
+  return `written out as dates to the end of ${Math.max(...years)} (${calendars.length} calendars, ${digest})`;
+}
+
+/** A digest of when a plan fires, the same whenever it is asked until the next New Year. */
+export function planDigest(plan: SchedulePlan): string {
+  const { zone, calendar } = factsOf(plan);
+  return createHash('sha256').update(`${zone} ${calendar}`).digest('hex');
+}
+
+/** `dayOfMonth 1, hour 2, minute 0`: the fields that do not mean "any". */
+function calendarText(calendar: CalendarSpec | CalendarSpecDescription): string {
   return FIELDS.flatMap(([field, first, last]) => {
     const ranges = rangesOf(calendar[field]).filter(({ start, end }) => start !== first || end !== last);
     if (ranges.length === 0) return [];

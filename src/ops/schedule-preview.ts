@@ -1,25 +1,47 @@
-import { type JobRule, periodCalendar, scheduleCalendar } from '../jobs/rule.ts';
-import { calendarInstants } from '../kernel/calendar.ts';
-import { periodBounds, periodClosedBy } from '../kernel/period.ts';
+import { type Occasion, occasionsOf } from '../jobs/occasion.ts';
+import { type JobRule, periodCalendar } from '../jobs/rule.ts';
+import { compareInstants } from '../kernel/instant.ts';
+import { comparePeriods, existingPeriod, periodAfter, periodClosedBy, periodContaining } from '../kernel/period.ts';
 import type { Instant } from '../kernel/sql.ts';
+import { horizonOf } from './schedule-times.ts';
 
-/** One firing to come: when, and which period it closes. */
-export interface Due {
-  readonly at: Instant;
-  readonly period: string;
-  readonly starts: Instant;
-  readonly ends: Instant;
+/** From a period on, and to another where one is given. */
+export interface PreviewRange {
+  readonly from: string;
+  readonly to: string | null;
 }
 
 /**
- * The next firings of a rule's calendar after `now`, each with the period that it closes: computed from the rule alone, as
- * open will compute it, and without asking Temporal. A repeated local time shows twice with one period: the second run will
- * be a duplicate.
+ * The occasions of a rule, each with the period that it closes: the next `count` after `now`, or of the periods of a range.
+ * Computed from the rule alone, as open will compute it, and without asking Temporal. `how` marks those that come after a gap,
+ * at one of two readings of a repeated time, on another day because of a holiday; and each period that no firing closes, which
+ * the schedule is given an instant for (`caught_up`) or which is left to the check of expected periods (`check`).
  */
-export function previewSchedule(rule: JobRule, now: Instant, count: number): Due[] {
+export function previewSchedule(
+  rule: JobRule,
+  now: Instant,
+  count: number,
+  range: PreviewRange | null = null,
+): Occasion[] {
   const calendar = periodCalendar(rule);
-  return calendarInstants(scheduleCalendar(rule), now, count).map((at) => {
-    const { period, starts, ends } = periodBounds(periodClosedBy(at, calendar), calendar);
-    return { at, period, starts, ends };
-  });
+  const first = existingPeriod(rule.first, calendar);
+  // The period that ended last may have its firings still to come.
+  const ended = periodClosedBy(now, calendar);
+  let from = range === null ? ended : existingPeriod(range.from, calendar);
+  if (comparePeriods(from, first, calendar) < 0) from = first;
+  if (range !== null && range.to !== null)
+    return occasionsOf(rule, from, existingPeriod(range.to, calendar)).slice(0, count);
+  const found: Occasion[] = [];
+  for (let period = from; found.length < count; period = periodAfter(period, calendar)) {
+    const occasions = occasionsOf(rule, period, period);
+    found.push(...(range === null ? occasions.filter(({ at }) => compareInstants(at, now) > 0) : occasions));
+  }
+  return found.slice(0, count);
+}
+
+/** The periods from the present one to two years ahead that no firing closes, in order. */
+export function unclosedPeriods(rule: JobRule, now: Instant): Occasion[] {
+  const calendar = periodCalendar(rule);
+  const [from, to] = [now, horizonOf(now)].map((at) => periodContaining(at, calendar)) as [string, string];
+  return occasionsOf(rule, from, to).filter(({ how }) => how === 'caught_up' || how === 'check');
 }

@@ -1,12 +1,15 @@
 import type { Client, ScheduleDescription } from '@temporalio/client';
+import type { Occasion } from '../jobs/occasion.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { normaliseInstant } from '../kernel/instant.ts';
 import type { Instant } from '../kernel/sql.ts';
-import { type Database, transaction } from '../store/database.ts';
+import { clockOf, type Database, transaction } from '../store/database.ts';
 import { storeOneOff } from '../store/rules.ts';
 import { withScheduleLock } from '../store/schedule-lock.ts';
+import { appliedSchedule, oneOffsToCome, recordSchedule } from '../store/schedules.ts';
 import { activeRuleOf } from './rule.ts';
-import { calendarText, driftOf, type SchedulePlan, scheduleOptions } from './schedule-plan.ts';
+import { calendarsText, driftOf, planDigest, type SchedulePlan, scheduleOptions } from './schedule-plan.ts';
+import { unclosedPeriods } from './schedule-preview.ts';
 
 /** What applying a schedule did, and what it read back afterwards. */
 export interface Applied {
@@ -19,6 +22,8 @@ export interface Applied {
   readonly note: string | null;
   /** The next instants at which it fires, soonest first. */
   readonly next: readonly Instant[];
+  /** The periods to come that no firing of the calendar closes, as far as dates are written out. */
+  readonly unclosed: readonly Occasion[];
 }
 
 /**
@@ -47,18 +52,61 @@ export async function applyJobSchedule(
     readonly registry: Registry;
     readonly job: string;
     readonly taskQueue: string;
+    /** Who applies it. */
+    readonly actor: string;
     readonly oneOff?: { readonly at: Instant; readonly reason: string; readonly actor: string };
   },
 ): Promise<Applied> {
-  const { job, taskQueue, oneOff } = ask;
-  const { rule } = await activeRuleOf(db, ask.registry, job);
-  const plan = { job, rule, taskQueue, ...(oneOff === undefined ? {} : { oneOff: normaliseInstant(oneOff.at) }) };
-  scheduleOptions(plan);
-  if (oneOff !== undefined) {
-    const stored = { ...oneOff, job, at: normaliseInstant(oneOff.at) };
-    await transaction(db, { lockTimeout: 10_000 }, (tx) => storeOneOff(tx, stored));
-  }
-  return withScheduleLock(db, job, () => applySchedule(client, plan));
+  const { job, actor, oneOff } = ask;
+  const plan = await planOf(db, ask);
+  const extra = oneOff === undefined ? {} : { oneOff: normaliseInstant(oneOff.at) };
+  scheduleOptions({ ...plan, ...extra });
+  await transaction(db, { lockTimeout: 10_000 }, async (tx) => {
+    if (oneOff !== undefined) await storeOneOff(tx, { ...oneOff, job, at: normaliseInstant(oneOff.at) });
+    await recordSchedule(tx, { job, plan: planDigest(plan), actor });
+  });
+  return withScheduleLock(db, job, () => applySchedule(client, { ...plan, ...extra }));
+}
+
+/**
+ * Applies a job's schedule again where what its rule comes to has changed since: dates that are written out go on into another
+ * year, or the ledger has learned of a change of clocks. One that was never applied, or is not there, is not made; one-off
+ * instants that are still to come stay (one of them: a schedule has one at a time). Returns what was done.
+ */
+export async function topUpSchedule(
+  db: Database,
+  client: Client,
+  ask: { readonly registry: Registry; readonly job: string; readonly taskQueue: string; readonly actor: string },
+): Promise<'none' | 'current' | 'topped_up'> {
+  const { job, actor } = ask;
+  const applied = await appliedSchedule(db, job);
+  if (applied === null) return 'none';
+  const plan = await planOf(db, ask);
+  const digest = planDigest(plan);
+  if (digest === applied.plan) return 'current';
+  return withScheduleLock(db, job, async () => {
+    if ((await describeSchedule(client, job)) === null) return 'none';
+    const [oneOff] = await oneOffsToCome(db, job);
+    await applySchedule(client, oneOff === undefined ? plan : { ...plan, oneOff });
+    // Afterwards: what Temporal refused is tried again by the next check.
+    await transaction(db, { lockTimeout: 10_000 }, (tx) => recordSchedule(tx, { job, plan: digest, actor }));
+    return 'topped_up';
+  });
+}
+
+async function planOf(
+  db: Database,
+  { registry, job, taskQueue }: { readonly registry: Registry; readonly job: string; readonly taskQueue: string },
+): Promise<SchedulePlan> {
+  const { rule } = await activeRuleOf(db, registry, job);
+  return { job, rule, taskQueue, now: await clockOf(db) };
+}
+
+/** Whether Temporal fires a job's schedule now: `paused` by an operator, `missing` where there is none. */
+export async function scheduleState(client: Client, job: string): Promise<'active' | 'paused' | 'missing'> {
+  const found = await describeSchedule(client, job);
+  if (found === null) return 'missing';
+  return found.state.paused ? 'paused' : 'active';
 }
 
 /** A job's schedule as it stands in Temporal, beside what the code says it must be. */
@@ -95,18 +143,18 @@ async function listedSchedule(
   const found = await describeSchedule(client, job);
   const nothing = { zone: null, calendar: null, note: null, remainingActions: null, next: [] };
   if (found === null) return { job, state: 'missing', ...nothing, taken: 0, missedCatchUp: 0, drift: [] };
-  const { rule } = await activeRuleOf(db, registry, job);
+  const plan = await planOf(db, { registry, job, taskQueue });
   return {
     job,
     state: found.state.paused ? 'paused' : 'active',
     zone: found.spec.timezone ?? 'UTC',
-    calendar: (found.spec.calendars ?? []).map(calendarText).join('; '),
+    calendar: calendarsText(found.spec.calendars ?? []),
     note: noteOf(found),
     remainingActions: found.state.remainingActions ?? null,
     next: nextOf(found),
     taken: found.info.numActionsTaken,
     missedCatchUp: found.info.numActionsMissedCatchupWindow,
-    drift: driftOf({ job, rule, taskQueue }, found),
+    drift: driftOf(plan, found),
   };
 }
 
@@ -142,7 +190,9 @@ function readBack(
   changed: readonly string[],
 ): Applied {
   const drift = driftOf(plan, found);
-  return { kind, changed, drift, paused: found.state.paused, note: noteOf(found), next: nextOf(found) };
+  const { rule, now } = plan;
+  const unclosed = unclosedPeriods(rule, now);
+  return { kind, changed, drift, paused: found.state.paused, note: noteOf(found), next: nextOf(found), unclosed };
 }
 
 function noteOf(found: ScheduleDescription): string | null {

@@ -1,9 +1,11 @@
-import { closingInstant, isStalled } from '../jobs/expectation.ts';
-import { type JobRule, parseRule, periodCalendar } from '../jobs/rule.ts';
+import { isStalled } from '../jobs/expectation.ts';
+import { nominalTimeOf } from '../jobs/occasion.ts';
+import { type JobRule, periodCalendar, storedRule } from '../jobs/rule.ts';
 import { businessKey } from '../kernel/key.ts';
 import { periodBounds, periodClosedBy } from '../kernel/period.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, AttemptOutcome, Decision, Trigger } from '../kernel/transitions.ts';
+import type { InZone } from '../kernel/zone-clock.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
 import { clockOf } from '../store/database.ts';
@@ -21,7 +23,7 @@ export interface KeyStory {
   readonly period: string;
   readonly now: Instant;
   /** The zone and lease of the rule that the key is pinned to, or of the active one while it has no action. */
-  readonly zone: string;
+  readonly zone: InZone;
   readonly leaseMs: number;
   /** The schedule's instant for the period: what a backfill of it names. */
   readonly nominal: Instant | null;
@@ -41,15 +43,15 @@ export async function readKey(tx: Tx, key: string): Promise<KeyStory> {
   const { job, period } = await knownKey(tx, key);
   const action = await actionByKey(tx, key);
   const stored = action === null ? await activeRule(tx, job) : await ruleVersion(tx, job, action.ruleVersion);
-  const rule = stored === null ? null : parseRule(stored.body, `${job} version ${stored.version}`);
+  const rule = stored === null ? null : storedRule(stored);
   return {
     key,
     job,
     period,
     now: await clockOf(tx),
-    zone: rule?.zone ?? 'UTC',
+    zone: rule ?? { zone: 'UTC' },
     leaseMs: (rule?.leaseSeconds ?? 0) * 1_000,
-    nominal: rule === null ? null : closingInstant(rule, period),
+    nominal: rule === null ? null : nominalTimeOf(rule, period),
     previous: rule === null ? null : businessKey(job, periodBefore(rule, period)),
     action,
     runs: await runsOfKey(tx, key),

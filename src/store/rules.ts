@@ -1,14 +1,20 @@
 import { OnceperError } from '../kernel/error.ts';
 import type { Tx } from '../kernel/sql.ts';
+import type { ZoneClock } from '../kernel/zone-clock.ts';
 import { appendAudit } from './audit.ts';
 import { digestOf } from './audit-ledger.ts';
 import { type Database, transaction } from './database.ts';
+import { adoptZoneTable, clockOf, type ZoneTable } from './zone-tables.ts';
 
-/** A stored version of a job's parameters; `body` is the rule file's JSON as it was loaded. */
+/**
+ * A stored version of a job's parameters; `body` is the rule file's JSON as it was loaded, `clock` the ledger's table of the job's
+ * zone, by which its periods are placed whatever the process that asks knows of zones.
+ */
 export interface StoredRule {
   readonly job: string;
   readonly version: number;
   readonly body: unknown;
+  readonly clock: ZoneClock | null;
 }
 
 /** What loading a rule file did. A body that differs from the active version is never replaced by loading a file. */
@@ -34,32 +40,52 @@ export async function loadFirstRule(
     }
     await insertRule(tx, { ...rule, version: 1 });
     await insertJob(tx, rule.job, 1);
-    const detail = { version: 1, body: digestOf(rule.body) };
+    const zone = { ...zoneOf(rule.body), job: rule.job, decidedUntil: null, actor: rule.loadedBy };
+    const { clock } = await adoptZoneTable(tx, zone);
+    const detail = { version: 1, body: digestOf(rule.body), zoneFacts: clock.facts };
     await appendAudit(tx, { actor: rule.loadedBy, verb: 'load-rule', job: rule.job, key: null, run: null, detail });
     return { kind: 'loaded', version: 1 };
   });
 }
 
+/** A rule, and the latest table of its job and zone: null in each column where a release before these tables stored it. */
+type RuleRow = Omit<StoredRule, 'clock'> & { readonly zoneVersion: number | null } & Pick<
+    ZoneTable,
+    'zone' | 'source' | 'digest'
+  >;
+
+const ZONE_COLUMNS = `z.version as "zoneVersion", z.zone, z.source, z.digest`;
+const LATEST_ZONE = `(select version, zone, source, digest from onceper.zone_table
+                       where job = r.job and zone = r.body ->> 'zone' order by version desc limit 1) z`;
+
+async function withClock(tx: Tx, { job, version, body, zoneVersion, ...table }: RuleRow): Promise<StoredRule> {
+  const clock = zoneVersion === null ? null : await clockOf(tx, job, { ...table, version: zoneVersion });
+  return { job, version, body, clock };
+}
+
 /** The active rule of a job, or null where none was loaded. */
 export async function activeRule(tx: Tx, job: string): Promise<StoredRule | null> {
-  const { rows } = await tx.query<StoredRule>(
-    `select r.job, r.version, r.body
+  const { rows } = await tx.query<RuleRow>(
+    `select r.job, r.version, r.body, ${ZONE_COLUMNS}
        from onceper.job j
        join onceper.rule r on r.job = j.job and r.version = j.active_rule
+       left join lateral ${LATEST_ZONE} on true
       where j.job = $1`,
     [job],
   );
-  return rows[0] ?? null;
+  return rows[0] === undefined ? null : withClock(tx, rows[0]);
 }
 
 /** A pinned version; throws OnceperError `rule_missing`, because an action can't have been admitted under none. */
 export async function ruleVersion(tx: Tx, job: string, version: number): Promise<StoredRule> {
-  const { rows } = await tx.query<StoredRule>(
-    `select job, version, body from onceper.rule where job = $1 and version = $2`,
+  const { rows } = await tx.query<RuleRow>(
+    `select r.job, r.version, r.body, ${ZONE_COLUMNS}
+       from onceper.rule r
+       left join lateral ${LATEST_ZONE} on true
+      where r.job = $1 and r.version = $2`,
     [job, version],
   );
-  const [rule] = rows;
-  if (rule !== undefined) return rule;
+  if (rows[0] !== undefined) return withClock(tx, rows[0]);
   throw new OnceperError({
     code: 'rule_missing',
     message: `rule ${job} version ${version} is not stored`,
@@ -110,6 +136,12 @@ async function isSameBody(tx: Tx, job: string, version: number, body: unknown): 
     [job, version, JSON.stringify(body)],
   );
   return rows[0]?.same ?? false;
+}
+
+/** The zone of a rule file and its first period; both were checked before it is stored. */
+function zoneOf(body: unknown): { zone: string; first: string } {
+  const { zone, first } = body as { readonly zone: string; readonly first: string };
+  return { zone, first };
 }
 
 async function insertRule(

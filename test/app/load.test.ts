@@ -45,7 +45,10 @@ describe('migrate --rules', () => {
     const rules = file('rule.json', JSON.stringify(RULE));
     for (const kind of ['loaded', 'unchanged']) {
       const printed = await command('migrate', '--rules', rules, '--json');
-      expect(documentOf(printed)).toEqual({ applied: [], rule: { job: 'settlement', version: 1, kind } });
+      expect(documentOf(printed)).toEqual({
+        applied: [],
+        rule: { job: 'settlement', version: 1, kind, unclosed: null },
+      });
       expect(printed.code).toBe(0);
     }
   });
@@ -115,7 +118,8 @@ const HEADER = 'id,merchant,date,amount,currency\n';
 describe('import', () => {
   test('stores a file, and nothing of it the second time', async () => {
     const rows = file('rows.csv', `${HEADER}t1,m-1,2026-01-05,12.34,GBP\nt2,m-2,2026-01-06,-1.00,GBP\n`);
-    const shape = { file: rows, source: 'generic', rows: 2, late: 0, refused: [] };
+    const zone = { name: 'Europe/London', facts: expect.stringMatching(/^PostgreSQL .*, zone table /), disputed: null };
+    const shape = { file: rows, source: 'generic', rows: 2, late: 0, refused: [], zone };
     const first = await command('import', rows, '--source', 'generic', '--json');
     expect(documentOf(first)).toEqual({ ...shape, added: 2, known: 0 });
     const second = await command('import', rows, '--source', 'generic', '--json');

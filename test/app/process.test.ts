@@ -1,4 +1,3 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -7,49 +6,26 @@ import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait.ts';
 import { type ErrorDocument, emptyHome } from './command-line.ts';
-
-/** A command in a process of its own, as `npx onceper` starts it. */
-interface Child {
-  readonly process: ChildProcessWithoutNullStreams;
-  readonly out: () => string;
-  readonly err: () => string;
-  readonly ended: Promise<number | null>;
-}
+import { startCommand } from './command-process.ts';
 
 let database: TestDatabase;
-const children: Child[] = [];
 beforeAll(async () => {
   database = await createTestDatabase();
 });
 afterAll(async () => {
-  for (const { process: child } of children) child.kill('SIGKILL');
   await database.drop();
 });
 
-function start(line: readonly string[], given: Readonly<Record<string, string>> = {}): Child {
-  const file = path.resolve(import.meta.dirname, '../../bin/onceper.mjs');
-  const child = spawn(process.execPath, [file, ...line], {
-    env: { PATH: process.env['PATH'], ONCEPER_HOME: emptyHome, ...given },
-  });
-  const text = { out: '', err: '' };
-  child.stdout.setEncoding('utf8').on('data', (part: string) => (text.out += part));
-  child.stderr.setEncoding('utf8').on('data', (part: string) => (text.err += part));
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const started = { process: child, out: () => text.out, err: () => text.err, ended };
-  children.push(started);
-  return started;
-}
-
 test('gateway prints its address once it listens, a relay starts against it, and both exit 0 on SIGTERM', async () => {
   const journal = path.join(emptyHome, `journal-${randomUUID()}.jsonl`);
-  const gateway = start(['gateway', '--port', '0', '--journal', journal, '--drop-every', '5', '--json']);
+  const gateway = startCommand(['gateway', '--port', '0', '--journal', journal, '--drop-every', '5', '--json']);
   await waitFor(() => gateway.out(), { what: 'the gateway to print its address' });
   const { url, ...rest } = JSON.parse(gateway.out()) as { url: string; journal: string };
   expect(rest).toMatchObject({ journal });
   expect(existsSync(journal)).toBe(true);
   expect((await fetch(`${url}/v1/transfers?reference=none`)).status).toBe(200);
   expect(await (await fetch(`${url}/control/modes`)).json()).toMatchObject({ every: [{ mode: 'drop_after', n: 5 }] });
-  const relay = start(['relay', '--json'], { DATABASE_URL: database.url, ONCEPER_GATEWAY_URL: url });
+  const relay = startCommand(['relay', '--json'], { DATABASE_URL: database.url, ONCEPER_GATEWAY_URL: url });
   await waitFor(() => relay.err().includes('"relay_started"'), { what: 'the relay to start' });
   for (const child of [relay, gateway]) child.process.kill('SIGTERM');
   expect(await Promise.all([relay.ended, gateway.ended])).toEqual([0, 0]);
@@ -67,7 +43,7 @@ test('gateway prints its address once it listens, a relay starts against it, and
 test('webhooks prints its address, stores what is signed, refuses what is not, and exits 0 on SIGTERM', async () => {
   const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
   const given = { DATABASE_URL: database.url, ONCEPER_WEBHOOK_SECRET: secret };
-  const webhooks = start(['webhooks', '--port', '0', '--json'], given);
+  const webhooks = startCommand(['webhooks', '--port', '0', '--json'], given);
   await waitFor(() => webhooks.out(), { what: 'the endpoint to print its address' });
   const { url } = JSON.parse(webhooks.out()) as { url: string };
   const body = '{"type":"account.updated","data":{}}';
@@ -81,7 +57,7 @@ test('webhooks prints its address, stores what is signed, refuses what is not, a
 });
 
 test('a worker without Temporal says where it looked, in one document, and exits 1', async () => {
-  const worker = start(['worker', '--json'], { DATABASE_URL: database.url, TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const worker = startCommand(['worker', '--json'], { DATABASE_URL: database.url, TEMPORAL_ADDRESS: '127.0.0.1:1' });
   expect(await worker.ended).toBe(1);
   expect((JSON.parse(worker.out()) as ErrorDocument).error).toMatchObject({
     code: 'temporal_unreachable',

@@ -1,192 +1,184 @@
-import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import { Temporal } from 'temporal-polyfill';
 import { describe, expect, it } from 'vitest';
-import {
-  calendarInstants,
-  instantClosing,
-  isCalendarInstant,
-  type ScheduleCalendar,
-} from '../../src/kernel/calendar.ts';
-import { type PeriodCalendar, periodBounds, periodClosedBy, periodsBetween } from '../../src/kernel/period.ts';
+import { checkCalendar, isPlain, matchOf, type ScheduleCalendar } from '../../src/kernel/calendar.ts';
 
-interface Recorded {
-  readonly calendar: ScheduleCalendar;
-  readonly from: string;
-  readonly to: string;
-  readonly instants: readonly string[];
+/** The dates of a range on which a calendar fires, as `MM-DD`, with `*` behind those that a firing was moved to. */
+function dates(fields: Partial<ScheduleCalendar>, from: string, to: string): string[] {
+  const calendar: ScheduleCalendar = { zone: 'Europe/London', hour: 2, minute: 0, ...fields };
+  checkCalendar(calendar);
+  const found: string[] = [];
+  const last = Temporal.PlainDate.from(to);
+  for (
+    let date = Temporal.PlainDate.from(from);
+    Temporal.PlainDate.compare(date, last) <= 0;
+    date = date.add({ days: 1 })
+  ) {
+    const match = matchOf(calendar, date);
+    if (match !== 'no') found.push(date.toString().slice(5) + (match === 'moved' ? '*' : ''));
+  }
+  return found;
 }
 
-/** What a real Temporal server answered for calendars around changes of the clock, month ends and leap days. */
-const recording: { readonly recordedFrom: string; readonly cases: readonly Recorded[] } = JSON.parse(
-  readFileSync(new URL('temporal-firings.json', import.meta.url), 'utf8'),
-);
-const monthEnd: ScheduleCalendar = { zone: 'Asia/Shanghai', dayOfMonth: 1, hour: 2, minute: 0 };
+/** Christmas 2026 is a Friday, and the bank holiday of Boxing Day falls on the Monday after. */
+const ENGLAND = { weekend: [6, 7], holidays: ['2026-12-25', '2026-12-28', '2027-01-01'] };
 
-describe('the instants of a calendar', () => {
-  it(`are those of ${recording.recordedFrom}`, () => {
-    expect(recording.cases.length).toBeGreaterThan(150);
-    for (const { calendar, from, to, instants } of recording.cases) {
-      const ours = calendarInstants(calendar, from, instants.length + 1);
-      const asked = ours.filter((at) => Date.parse(at) <= Date.parse(to));
-      expect({ calendar, from, instants: asked }).toEqual({ calendar, from, instants });
-      for (const at of instants) expect([calendar, at, isCalendarInstant(calendar, at)]).toEqual([calendar, at, true]);
-    }
-  }, 30_000);
-
-  it('come after the given one, in order, as many as asked for', () => {
-    expect(calendarInstants(monthEnd, '2026-09-30T18:00:00Z', 2)).toEqual([
-      '2026-10-31T18:00:00Z',
-      '2026-11-30T18:00:00Z',
-    ]);
-    expect(calendarInstants(monthEnd, '2026-09-30T17:59:59.999999Z', 1)).toEqual(['2026-09-30T18:00:00Z']);
-    expect(calendarInstants(monthEnd, '2026-09-30T18:00:00Z', 0)).toEqual([]);
+describe('a calendar fires', () => {
+  it.each<[string, Partial<ScheduleCalendar>, string, string, string[]]>([
+    [
+      'on the last day of each month',
+      { dayOfMonth: -1 },
+      '2028-01-01',
+      '2028-04-30',
+      ['01-31', '02-29', '03-31', '04-30'],
+    ],
+    ['two days before it', { dayOfMonth: -3 }, '2027-01-01', '2027-03-31', ['01-29', '02-26', '03-29']],
+    [
+      'on several days of several months',
+      { month: [1, 7], dayOfMonth: [1, 15] },
+      '2027-01-01',
+      '2027-12-31',
+      ['01-01', '01-15', '07-01', '07-15'],
+    ],
+    [
+      'in no month that lacks the 31st',
+      { dayOfMonth: 31 },
+      '2027-01-01',
+      '2027-07-31',
+      ['01-31', '03-31', '05-31', '07-31'],
+    ],
+    [
+      'on the second Tuesday',
+      { dayOfWeek: 2, nthDayOfWeek: 2 },
+      '2026-12-01',
+      '2027-02-28',
+      ['12-08', '01-12', '02-09'],
+    ],
+    ['on the last Friday', { dayOfWeek: 5, nthDayOfWeek: -1 }, '2026-12-01', '2027-02-28', ['12-25', '01-29', '02-26']],
+    [
+      'on a fifth Sunday only where there is one',
+      { dayOfWeek: 7, nthDayOfWeek: 5 },
+      '2026-11-01',
+      '2027-01-31',
+      ['11-29', '01-31'],
+    ],
+    [
+      'on the third business day',
+      { nthBusinessDay: 3, businessDays: { ...ENGLAND, otherwise: 'skip' } },
+      '2026-12-01',
+      '2027-01-31',
+      ['12-03', '01-06'],
+    ],
+    [
+      'on the last business day',
+      { nthBusinessDay: -1, businessDays: { ...ENGLAND, otherwise: 'skip' } },
+      '2026-12-01',
+      '2027-01-31',
+      ['12-31', '01-29'],
+    ],
+    [
+      'on the first business day, without holidays where none are listed',
+      { nthBusinessDay: 1 },
+      '2026-12-01',
+      '2027-01-31',
+      ['12-01', '01-01'],
+    ],
+    [
+      'not on a holiday',
+      { dayOfMonth: 25, businessDays: { ...ENGLAND, otherwise: 'skip' } },
+      '2026-11-01',
+      '2027-01-31',
+      ['11-25', '01-25'],
+    ],
+    [
+      'on the next business day after a holiday and a weekend',
+      { dayOfMonth: 25, businessDays: { ...ENGLAND, otherwise: 'next' } },
+      '2026-11-01',
+      '2027-01-31',
+      ['11-25', '12-29*', '01-25'],
+    ],
+    [
+      'on the one before',
+      { dayOfMonth: 28, businessDays: { ...ENGLAND, otherwise: 'previous' } },
+      '2026-12-01',
+      '2027-01-31',
+      ['12-24*', '01-28'],
+    ],
+    [
+      'in the month before, where the day before lies there',
+      { dayOfMonth: 1, businessDays: { ...ENGLAND, otherwise: 'previous' } },
+      '2026-12-01',
+      '2027-01-31',
+      ['12-01', '12-31*'],
+    ],
+    [
+      'in a week that ends on Thursday',
+      { dayOfMonth: -1, businessDays: { weekend: [5, 6], holidays: [], otherwise: 'previous' } },
+      '2026-07-01',
+      '2026-10-31',
+      ['07-30*', '08-31', '09-30', '10-29*'],
+    ],
+    [
+      'on no excluded date, nor is it moved from there',
+      { dayOfWeek: 4, except: ['2026-12-24', '2026-12-31'] },
+      '2026-12-10',
+      '2027-01-07',
+      ['12-10', '12-17', '01-07'],
+    ],
+  ])('%s', (_, fields, from, to, expected) => {
+    expect(dates(fields, from, to)).toEqual(expected);
   });
 
-  it('leave out the months that have no 31st', () => {
-    const last: ScheduleCalendar = { zone: 'UTC', dayOfMonth: 31, hour: 0, minute: 0 };
-    const dates = calendarInstants(last, '2027-01-01T00:00:00Z', 4).map((at) => at.slice(0, 10));
-    expect(dates).toEqual(['2027-01-31', '2027-03-31', '2027-05-31', '2027-07-31']);
-  });
-
-  it('end with the year 2100, in which 29 February is missing', () => {
-    const leapDay: ScheduleCalendar = { zone: 'UTC', month: 2, dayOfMonth: 29, hour: 0, minute: 0 };
-    expect(calendarInstants(leapDay, '2092-01-01T00:00:00Z', 5)).toEqual([
-      '2092-02-29T00:00:00Z',
-      '2096-02-29T00:00:00Z',
-    ]);
-    expect(isCalendarInstant(leapDay, '2104-02-29T00:00:00Z')).toBe(false);
-  });
-
-  it('fire at neither time that the clock jumps over', () => {
-    const berlin: ScheduleCalendar = { zone: 'Europe/Berlin', hour: 2, minute: 30 };
-    expect(calendarInstants(berlin, '2026-03-28T12:00:00Z', 1)).toEqual(['2026-03-30T00:30:00Z']);
-    expect(isCalendarInstant(berlin, '2026-03-29T01:30:00Z')).toBe(false);
-  });
-
-  it('pass by a day that the clock jumps over', () => {
-    const daily: ScheduleCalendar = { zone: 'Pacific/Apia', hour: 0, minute: 30 };
-    expect(calendarInstants(daily, '2011-12-28T12:00:00Z', 3)).toEqual([
-      '2011-12-29T10:30:00Z',
-      '2011-12-30T10:30:00Z',
-      '2011-12-31T10:30:00Z',
-    ]);
-  });
-
-  it('fire twice at a repeated time west of Greenwich, and east of it the second time', () => {
-    const newYork: ScheduleCalendar = { zone: 'America/New_York', hour: 1, minute: 30 };
-    const repeated = ['2026-11-01T05:30:00Z', '2026-11-01T06:30:00Z'];
-    expect(calendarInstants(newYork, '2026-11-01T00:00:00Z', 2)).toEqual(repeated);
-    const berlin: ScheduleCalendar = { zone: 'Europe/Berlin', hour: 2, minute: 30 };
-    expect(calendarInstants(berlin, '2026-10-24T12:00:00Z', 1)).toEqual(['2026-10-25T01:30:00Z']);
-  });
-});
-
-describe('an instant', () => {
-  it('is the calendar’s at both occurrences of a repeated time', () => {
-    const berlin: ScheduleCalendar = { zone: 'Europe/Berlin', hour: 2, minute: 30 };
-    expect(isCalendarInstant(berlin, '2026-10-25T00:30:00Z')).toBe(true);
-    expect(isCalendarInstant(berlin, '2026-10-25T01:30:00Z')).toBe(true);
-    expect(isCalendarInstant(berlin, '2026-10-25T02:30:00Z')).toBe(false);
-  });
-
-  it('is the calendar’s to the second, whatever its offset is written as', () => {
-    expect(isCalendarInstant(monthEnd, '2026-10-01T02:00:00+08:00')).toBe(true);
-    expect(isCalendarInstant(monthEnd, '2026-09-30T18:00:01Z')).toBe(false);
-    expect(isCalendarInstant(monthEnd, '2026-09-30T18:00:00.000001Z')).toBe(false);
-    expect(isCalendarInstant(monthEnd, '2026-09-29T18:00:00Z')).toBe(false);
-  });
-
-  it('is one of those that are listed, away from changes of the clock', () => {
-    const calendar = fc.record(
-      {
-        zone: fc.constantFrom('UTC', 'Asia/Kathmandu', 'America/Bogota', 'Pacific/Kiritimati'),
-        month: fc.integer({ min: 1, max: 12 }),
-        dayOfMonth: fc.integer({ min: 1, max: 28 }),
-        dayOfWeek: fc.integer({ min: 1, max: 7 }),
-        hour: fc.integer({ min: 0, max: 23 }),
-        minute: fc.integer({ min: 0, max: 59 }),
-      },
-      { requiredKeys: ['zone', 'hour', 'minute'] },
-    );
-    const after = fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2060, 0) });
-    fc.assert(
-      fc.property(calendar, after, (on, epoch) => {
-        const instants = calendarInstants(on, new Date(epoch).toISOString(), 3);
-        expect(instants.length).toBe(3);
-        const times = instants.map((at) => Date.parse(at));
-        expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
-        expect(times.every((time) => time > epoch)).toBe(true);
-        expect(instants.every((at) => isCalendarInstant(on, at))).toBe(true);
-      }),
-      { numRuns: 60 },
-    );
-  }, 30_000);
-});
-
-describe('the instant that closes a period', () => {
-  const month: PeriodCalendar = { kind: 'month', zone: 'Asia/Shanghai' };
-
-  it('is the first of the schedule at or after its end', () => {
-    expect(instantClosing('2026-09', month, monthEnd)).toBe('2026-09-30T18:00:00Z');
-    const atMidnight: ScheduleCalendar = { ...monthEnd, hour: 0 };
-    expect(instantClosing('2026-09', month, atMidnight)).toBe('2026-09-30T16:00:00Z');
-  });
-
-  it('closes that period, and each period has its own', () => {
-    const periods = periodsBetween('2026-01', '2035-12', month);
-    const instants = periods.map((period) => instantClosing(period, month, monthEnd));
-    expect(instants.map((at) => periodClosedBy(at, month))).toEqual(periods);
-    expect(new Set(instants).size).toBe(periods.length);
-    for (const [index, period] of periods.entries()) {
-      expect(Date.parse(periodBounds(period, month).ends)).toBeLessThanOrEqual(Date.parse(instants[index] ?? ''));
-    }
-  });
-
-  it('is an error where the calendar has none left', () => {
-    const refused = expect.objectContaining({ code: 'no_closing_instant', at: '2100-12' });
-    expect(() => instantClosing('2100-12', month, monthEnd)).toThrow(refused);
-  });
-
-  it('is an error, not another period’s, where the schedule fires too seldom', () => {
-    const yearly: ScheduleCalendar = { ...monthEnd, month: 1 };
-    expect(instantClosing('2026-12', month, yearly)).toBe('2026-12-31T18:00:00Z');
-    const refused = { code: 'no_closing_instant', at: '2026-09', message: expect.stringContaining('closes 2026-12') };
-    expect(() => instantClosing('2026-09', month, yearly)).toThrow(expect.objectContaining(refused));
-  });
-
-  it('exists for every hour and day that holds some time, also before one that is jumped over', () => {
-    const day: PeriodCalendar = { kind: 'day', zone: 'Pacific/Apia' };
-    const daily: ScheduleCalendar = { zone: 'Pacific/Apia', hour: 0, minute: 30 };
-    expect(instantClosing('2011-12-29', day, daily)).toBe('2011-12-30T10:30:00Z');
-    const refused = expect.objectContaining({ code: 'no_closing_instant', at: '2011-12-30' });
-    expect(() => instantClosing('2011-12-30', day, daily)).toThrow(refused);
-    expect(instantClosing('2011-12-31', day, daily)).toBe('2011-12-31T10:30:00Z');
+  it('until the year 2100', () => {
+    expect(dates({ month: 2, dayOfMonth: 29 }, '2092-01-01', '2108-12-31')).toEqual(['02-29', '02-29']);
   });
 });
 
 describe('a calendar', () => {
+  it('is plain where Temporal’s own calendars say the same of every date', () => {
+    const plain: ScheduleCalendar = { zone: 'UTC', month: [1, 2], dayOfMonth: 31, dayOfWeek: 1, hour: 2, minute: 0 };
+    expect(isPlain(plain)).toBe(true);
+    expect(isPlain({ ...plain, except: [] })).toBe(true);
+    for (const more of [
+      { dayOfMonth: [1, -1] },
+      { nthDayOfWeek: 1 },
+      { nthBusinessDay: 1 },
+      { businessDays: { weekend: [], holidays: [], otherwise: 'skip' } },
+      { except: ['2027-01-01'] },
+    ] as const)
+      expect(isPlain({ ...plain, ...more })).toBe(false);
+  });
+
   it.each([
     { month: 13 },
     { month: 0 },
+    { month: [1, 13] },
     { dayOfMonth: 0 },
     { dayOfMonth: 32 },
+    { dayOfMonth: -32 },
     { month: 2, dayOfMonth: 30 },
     { month: 4, dayOfMonth: 31 },
+    { month: [4, 6], dayOfMonth: -31 },
     { dayOfWeek: 0 },
     { dayOfWeek: 8 },
+    { dayOfWeek: 1, nthDayOfWeek: 6 },
+    { nthDayOfWeek: 1 },
+    { nthBusinessDay: 24 },
     { hour: 24 },
     { hour: -1 },
     { minute: 60 },
     { minute: 1.5 },
-  ])('with %j is refused', (fields) => {
-    const refused = expect.objectContaining({ code: 'malformed_calendar' });
-    const calendar = { ...monthEnd, ...fields };
-    expect(() => calendarInstants(calendar, '2026-01-01T00:00:00Z', 1)).toThrow(refused);
-    expect(() => isCalendarInstant(calendar, '2026-01-01T00:00:00Z')).toThrow(refused);
+    { minute: [0, 60] },
+    { except: ['2026-02-30'] },
+    { except: ['1 May'] },
+    { businessDays: { weekend: [1, 2, 3, 4, 5, 6, 7], holidays: [], otherwise: 'skip' } },
+    { businessDays: { weekend: [], holidays: ['2026-13-01'], otherwise: 'skip' } },
+  ] as Partial<ScheduleCalendar>[])('with %j is refused', (fields) => {
+    const calendar: ScheduleCalendar = { zone: 'UTC', hour: 2, minute: 0, ...fields };
+    expect(() => checkCalendar(calendar)).toThrow(expect.objectContaining({ code: 'malformed_calendar' }));
   });
 
   it('of an unknown zone is refused', () => {
     const refused = expect.objectContaining({ code: 'unknown_zone', at: 'Asia/Peking' });
-    expect(() => isCalendarInstant({ ...monthEnd, zone: 'Asia/Peking' }, '2026-01-01T00:00:00Z')).toThrow(refused);
+    expect(() => checkCalendar({ zone: 'Asia/Peking', minute: 0 })).toThrow(refused);
   });
 });

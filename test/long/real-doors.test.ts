@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { importSample, type SampleMonths } from '../../src/drills/sample-month.ts';
 import { type Stage, setStage } from '../../src/drills/stage.ts';
 import { typed } from '../../src/drills/typed.ts';
-import { nominalTimeOf } from '../../src/jobs/due.ts';
+import { nominalTimeOf } from '../../src/jobs/occasion.ts';
 import { parseRule } from '../../src/jobs/rule.ts';
 import { countDocuments } from '../../src/jobs/settlement/hold-line.ts';
 import { businessKey } from '../../src/kernel/key.ts';

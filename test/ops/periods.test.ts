@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { localDate } from '../../src/kernel/instant.ts';
+import { localDate } from '../../src/kernel/zone-clock.ts';
 import { expectedPeriods } from '../../src/ops/periods.ts';
 import { cancelAction, skipAction } from '../../src/store/stop.ts';
 import { createStory, type Story } from './story.ts';
@@ -89,7 +89,7 @@ test('a period that has ended before its schedule instant is not yet due', async
   // Days in a zone where it is about noon now, closed in the last minute of the day after.
   const hour = new Date().getUTCHours();
   const zone = hour === 12 ? 'UTC' : `Etc/GMT${hour > 12 ? '+' : '-'}${Math.abs(hour - 12)}`;
-  const first = localDate(new Date(Date.now() - 3 * 86_400_000).toISOString(), zone);
+  const first = localDate(new Date(Date.now() - 3 * 86_400_000).toISOString(), { zone });
   const daily = await createStory({ rule: { zone, first, period: 'day', calendar: { hour: 23, minute: 59 } } });
   const { periods } = await expectedPeriods(daily.db, daily.services.registry, { job: 'tiny' });
   expect(periods.map(({ state }) => state)).toEqual(['missing', 'missing', 'not_yet_due']);
@@ -97,13 +97,17 @@ test('a period that has ended before its schedule instant is not yet due', async
   await daily.drop();
 });
 
-test('a period that the schedule has no instant for is missing, and the others are listed all the same', async () => {
+test('a period that no firing closes is due when it ends', async () => {
   const sparse = await createStory({ rule: { calendar: { dayOfMonth: 31, hour: 2, minute: 0 } } });
   const asked = { job: 'tiny', from: '2026-02', to: '2026-03' };
   const { periods } = await expectedPeriods(sparse.db, sparse.services.registry, asked);
   expect(periods).toEqual([
     { period: '2026-02', state: 'missing', reason: expect.stringContaining('2026-03-30T18:00:00Z has passed') },
-    { period: '2026-03', state: 'missing', reason: 'the schedule has no instant that closes it' },
+    {
+      period: '2026-03',
+      state: 'missing',
+      reason: 'no firing closes it; it ended 2026-03-31T16:00:00Z and no run was opened',
+    },
   ]);
   await sparse.drop();
 });

@@ -25,19 +25,18 @@ test('a weekly rule previews ISO weeks over the turn of a year', () => {
   expect(due.map(({ period }) => period)).toEqual(['2026-W51', '2026-W52', '2026-W53']);
 });
 
-test('an hourly rule fires every hour of the clock: twice in a repeated one, never in one that is jumped over', () => {
+test('an hourly rule fires every hour of the clock: once in a repeated one, never in one that is jumped over', () => {
   const hourly = rule({
     zone: 'America/New_York',
     period: 'hour',
     first: '2026-01-01T00',
     calendar: { minute: 5 },
   });
-  const autumn = previewSchedule(hourly, '2026-11-01T04:00:00Z', 4);
-  expect(autumn.map(({ at, period }) => [at, period])).toEqual([
-    ['2026-11-01T04:05:00Z', '2026-10-31T23'],
-    ['2026-11-01T05:05:00Z', '2026-11-01T00'],
-    ['2026-11-01T06:05:00Z', '2026-11-01T00'],
-    ['2026-11-01T07:05:00Z', '2026-11-01T01'],
+  const autumn = previewSchedule(hourly, '2026-11-01T04:00:00Z', 3);
+  expect(autumn.map(({ at, period, how }) => [at, period, how])).toEqual([
+    ['2026-11-01T04:05:00Z', '2026-10-31T23', 'calendar'],
+    ['2026-11-01T05:05:00Z', '2026-11-01T00', 'repeated'],
+    ['2026-11-01T07:05:00Z', '2026-11-01T01', 'calendar'],
   ]);
   const spring = previewSchedule(hourly, '2026-03-08T06:00:00Z', 2);
   expect(spring.map(({ period }) => period)).toEqual(['2026-03-08T00', '2026-03-08T01']);

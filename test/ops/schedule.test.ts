@@ -33,7 +33,12 @@ afterAll(async () => {
 
 /** A plan of a schedule of its own, by the rule of the tiny job with some changes. */
 function planOf(job: string, changes: Readonly<Record<string, unknown>> = {}): SchedulePlan {
-  return { job, rule: parseRule({ ...tinyRule({ ...SHANGHAI, ...changes }), job }, job), taskQueue: 'onceper' };
+  return {
+    job,
+    rule: parseRule({ ...tinyRule({ ...SHANGHAI, ...changes }), job }, job),
+    taskQueue: 'onceper',
+    now: '2026-12-03T00:00:00Z',
+  };
 }
 
 const describeOf = (job: string) => client.schedule.getHandle(job).describe();
@@ -124,7 +129,7 @@ describe('schedule apply', () => {
 
   test('adds a one-off instant, stored first, and the next apply takes it out again', async () => {
     const at = '2099-03-28T17:30:15Z';
-    const ask = { registry, job: 'tiny', taskQueue: 'onceper' };
+    const ask = { registry, job: 'tiny', taskQueue: 'onceper', actor: 'os:ann' };
     const added = await applyJobSchedule(db, client, {
       ...ask,
       oneOff: { at, reason: 'a rehearsal', actor: 'tester' },
@@ -149,13 +154,19 @@ describe('schedule apply', () => {
 
   test('refuses a one-off instant between two seconds before anything is stored', async () => {
     const at = '2099-03-28T17:30:15.5Z';
-    const ask = { registry, job: 'tiny', taskQueue: 'onceper', oneOff: { at, reason: 'x', actor: 'tester' } };
+    const ask = {
+      registry,
+      job: 'tiny',
+      taskQueue: 'onceper',
+      actor: 'os:ann',
+      oneOff: { at, reason: 'x', actor: 'tester' },
+    };
     await expect(applyJobSchedule(db, client, ask)).rejects.toMatchObject({ code: 'malformed_instant' });
     expect(await isOneOff(db, 'tiny', at)).toBe(false);
   });
 
   test('by two at once makes one schedule', async () => {
-    const ask = { registry, job: 'tiny', taskQueue: 'onceper' };
+    const ask = { registry, job: 'tiny', taskQueue: 'onceper', actor: 'os:ann' };
     await client.schedule.getHandle('tiny').delete();
     const applied = await Promise.all([1, 2, 3].map(() => applyJobSchedule(db, client, ask)));
     expect(applied.map(({ kind }) => kind).sort()).toEqual(['created', 'unchanged', 'unchanged']);
@@ -165,7 +176,7 @@ describe('schedule apply', () => {
 describe('schedule list', () => {
   test('says that a job has no schedule, or shows its calendar, pause and drift', async () => {
     const ask = { registry, jobs: ['tiny'], taskQueue: 'onceper' };
-    await applyJobSchedule(db, client, { registry, job: 'tiny', taskQueue: 'onceper' });
+    await applyJobSchedule(db, client, { registry, job: 'tiny', taskQueue: 'onceper', actor: 'os:ann' });
     const [active] = await listSchedules(db, client, ask);
     expect(active).toMatchObject({
       job: 'tiny',

@@ -1,6 +1,6 @@
 import type { OpenInput, OpenOutput } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
-import { nominalTimeOf } from '../../src/jobs/due.ts';
+import { nominalTimeOf } from '../../src/jobs/occasion.ts';
 import { parseRule } from '../../src/jobs/rule.ts';
 import type { Database } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/database.ts';

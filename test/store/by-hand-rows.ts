@@ -18,6 +18,17 @@ const NUMBER = `${DONE}:m-1:GBP:payout`;
 const ROWS = {
   'onceper.rule': { job: 'settlement', version: 1, body: '{"period":"month"}', loaded_by: 'os:ann' },
   'onceper.job': { job: 'settlement', active_rule: 1 },
+  'onceper.zone_table': {
+    job: 'settlement',
+    version: 1,
+    zone: 'UTC',
+    source: 'PostgreSQL 18',
+    digest: 'a'.repeat(64),
+    changes: '{0}',
+    aheads: '{0}',
+    adopted_by: 'os:ann',
+  },
+  'onceper.schedule': { job: 'settlement', plan: 'a digest', applied_by: 'os:ann' },
   'onceper.one_off': { job: 'settlement', at: NOW, reason: 'asked for', actor: 'os:ann' },
   'onceper.audit': {
     actor: 'os:ann',

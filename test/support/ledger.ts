@@ -20,6 +20,8 @@ export function servicesFor(db: Database, jobs: readonly Job[]): ActivityService
     askForLook: () => Promise.resolve(),
     anchor: (head) => anchorOf(head, null),
     statusOfWorkflow: () => Promise.resolve(null),
+    scheduleState: () => Promise.resolve('missing'),
+    topUpSchedule: () => Promise.resolve('none'),
     draining: new AbortController().signal,
   };
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { planBackfill } from '../../ops/approval/backfill.ts';
 import { wakeBackfill } from '../../ops/approval/wake.ts';
 import { readBackfill, stateOf, stopBackfill } from '../../ops/backfill.ts';
@@ -28,6 +28,7 @@ interface RequestOptions {
   readonly limit: number;
   readonly validFor?: number;
   readonly dryRun?: boolean;
+  readonly only?: string;
 }
 
 function addRequest(backfill: Command, act: Act): void {
@@ -38,14 +39,15 @@ function addRequest(backfill: Command, act: Act): void {
     .requiredOption('--from <period>', 'the first period')
     .requiredOption('--to <period>', 'the last period, itself included')
     .option('--reason <reason>', REASON)
+    .addOption(new Option('--only <state>', 'of the range only these').choices(['missing', 'failed', 'held']))
     .option('--limit <n>', 'so many periods under way at once', wholeNumber('--limit', 1, 64), 2)
     .option('--valid-for <duration>', 'how long it may be approved (7d)', duration('--valid-for'))
     .option('--dry-run', 'show what would become of each period, and ask for nothing')
     .action(
       act(async (session, job: string, options: RequestOptions) => {
         session.registry.get(job);
-        const { from, to, limit, reason, validFor } = options;
-        const ask = { job, from, to, limit };
+        const { from, to, limit, only, reason, validFor } = options;
+        const ask = { job, from, to, limit, ...(only === undefined ? {} : { only }) };
         if (options.dryRun === true) return dryRun(session, ask);
         if (reason === undefined) throw usage('a request is signed with a reason', '--reason', 'or add --dry-run');
         const signed = { kind: 'backfill', ask, reason: reasonOf({ reason }) } as const;

@@ -1,7 +1,11 @@
+import type { JobRule } from '../../jobs/rule.ts';
 import { importFile } from '../../jobs/settlement/import/import-file.ts';
 import type { Imported } from '../../jobs/settlement/import/imported.ts';
+import type { Instant } from '../../kernel/sql.ts';
+import { clockIn } from '../../kernel/zone-clock.ts';
 import { activeRuleOf } from '../../ops/rule.ts';
-import { connect } from '../../store/database.ts';
+import { disputeWithProcess } from '../../ops/zones.ts';
+import { clockOf, connect } from '../../store/database.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
@@ -15,21 +19,32 @@ export const addImport: AddCommand = (program, act) => {
     .requiredOption('--source <name>', 'the declared format of the file')
     .action(
       act(async (session, file: string, options: { readonly source: string }) => {
-        const imported = await store(session, file, options.source);
+        const { imported, rule, now } = await store(session, file, options.source);
+        const dispute = disputeWithProcess(rule, now);
+        if (dispute !== null) session.note(dispute.text);
         for (const line of refusalLines(imported)) session.note(line);
         const { source, rows, added, known, late, refused } = imported;
-        session.answer({ file, source, rows, added, known, late, refused }, render(imported));
+        const zone = { name: rule.zone, facts: clockIn(rule).facts, disputed: dispute?.at ?? null };
+        session.answer({ file, source, rows, added, known, late, refused, zone }, render(imported));
         return imported.kind === 'imported' ? EXIT.done : EXIT.refused;
       }),
     );
 };
 
-function store(session: Session, file: string, source: string): Promise<Imported> {
+/** What an import was, the rule that places its rows, and when. */
+interface Stored {
+  readonly imported: Imported;
+  readonly rule: JobRule;
+  readonly now: Instant;
+}
+
+function store(session: Session, file: string, source: string): Promise<Stored> {
   const { registry } = session;
   return session.withDatabase(async (db) => {
     const { rule } = await activeRuleOf(db, registry, 'settlement');
     const { id: actor } = await session.actor();
-    return importFile({ connect: () => connect(db), file, source, actor, rule });
+    const imported = await importFile({ connect: () => connect(db), file, source, actor, rule });
+    return { imported, rule, now: await clockOf(db) };
   });
 }
 

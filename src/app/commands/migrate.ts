@@ -3,7 +3,7 @@ import { migrate } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { requireDatabaseUrl } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
-import { readRuleFile } from '../rule-file.ts';
+import { readRuleFile, unclosedText } from '../rule-file.ts';
 
 /** `migrate`: the database's schema, and with --rules a job's first rule. */
 export const addMigrate: AddCommand = (program, act) => {
@@ -24,6 +24,7 @@ export const addMigrate: AddCommand = (program, act) => {
             : await session.withDatabase((db) => loadRule(db, rules.checked, { at: rules.at, actor }));
         const lines = [applied.length === 0 ? 'the schema is up to date' : `applied ${applied.join(', ')}`];
         if (loaded !== null) lines.push(`rule of ${loaded.job}: version ${loaded.version}, ${loaded.kind}`);
+        if (loaded !== null && loaded.unclosed !== null) lines.push(unclosedText(loaded.job, loaded.unclosed));
         session.answer({ applied, rule: loaded }, lines.join('\n'));
         return EXIT.done;
       }),

@@ -82,7 +82,7 @@ async function startRun(session: Session, db: Database, job: string, options: Ru
   const { registry, config } = session;
   const planned = await planRun(db, registry, { job, when: whenOf(options), overrides: options.set ?? {} });
   session.note(
-    `${planned.key}, planned for ${localClock(planned.scheduledAt, planned.zone)} ${planned.zone} (${planned.scheduledAt}), as run ${planned.id}`,
+    `${planned.key}, planned for ${localClock(planned.scheduledAt, planned.zone)} ${planned.zone.zone} (${planned.scheduledAt}), as run ${planned.id}`,
   );
   return session.withTemporal(async (client) => {
     const by = { actor: (await session.actor()).id, taskQueue: config.taskQueue, door: 'run' } as const;

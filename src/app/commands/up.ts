@@ -7,7 +7,7 @@ import { migrate } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { readRuleFile } from '../rule-file.ts';
+import { readRuleFile, unclosedText } from '../rule-file.ts';
 import { createProcessLog } from '../services.ts';
 import type { Session } from '../session.ts';
 
@@ -125,6 +125,7 @@ function render({ colours }: Session, { kind, servers, addresses }: Started, rul
     `Temporal     ${temporalAddress}`,
     ...ui,
     `rule         ${job}, version ${rule.version}, ${rule.kind}`,
+    ...(rule.unclosed === null ? [] : [`             ${unclosedText(job, rule.unclosed)}`]),
     '',
     close,
     ...[

@@ -1,4 +1,4 @@
-import { nominalTimeOf } from '../../jobs/due.ts';
+import { nominalTimeOf } from '../../jobs/occasion.ts';
 import { type JobRule, periodCalendar } from '../../jobs/rule.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { compareInstants, instantPlus } from '../../kernel/instant.ts';

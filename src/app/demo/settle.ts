@@ -121,7 +121,7 @@ export async function untilDelivered(stage: Stage, tell: Tell): Promise<void> {
 
 /** The settlement job's schedule as its rule says. */
 export function scheduleOf(stage: Stage, registry: Registry) {
-  return { registry, job: 'settlement', taskQueue: stage.taskQueue };
+  return { registry, job: 'settlement', taskQueue: stage.taskQueue, actor: stage.actor };
 }
 
 async function untilDone(stage: Stage, key: string): Promise<void> {

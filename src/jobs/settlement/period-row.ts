@@ -13,13 +13,13 @@ export interface PeriodRow {
   readonly previousKey: string | null;
 }
 
-/** Makes the period rows that are missing, ascending; bounds that exist stay as they were first computed. */
+/** Makes the period rows that are missing, ascending, each with the facts it was bounded by; what exists stays as it was. */
 export async function preparePeriods(tx: Tx, periods: readonly PeriodBounds[]): Promise<void> {
   await tx.query(
-    `insert into settlement.period (period, starts_on, ends_on, starts, ends)
-     select b.period, b.starts_on, b.ends_on, b.starts, b.ends
-       from unnest($1::text[], $2::date[], $3::date[], $4::timestamptz[], $5::timestamptz[])
-            as b (period, starts_on, ends_on, starts, ends)
+    `insert into settlement.period (period, starts_on, ends_on, starts, ends, zone_facts)
+     select b.period, b.starts_on, b.ends_on, b.starts, b.ends, b.zone_facts
+       from unnest($1::text[], $2::date[], $3::date[], $4::timestamptz[], $5::timestamptz[], $6::text[])
+            as b (period, starts_on, ends_on, starts, ends, zone_facts)
       where not exists (select from settlement.period p where p.period = b.period)
       order by b.starts
          on conflict do nothing`,
@@ -29,6 +29,7 @@ export async function preparePeriods(tx: Tx, periods: readonly PeriodBounds[]): 
       periods.map((bounds) => bounds.endsOn),
       periods.map((bounds) => bounds.starts),
       periods.map((bounds) => bounds.ends),
+      periods.map((bounds) => bounds.facts),
     ],
   );
 }

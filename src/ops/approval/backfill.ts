@@ -1,20 +1,20 @@
 import { duePeriod } from '../../jobs/due.ts';
 import { estimateUnder } from '../../jobs/estimate.ts';
-import { closingInstant } from '../../jobs/expectation.ts';
 import type { Job } from '../../jobs/job.ts';
+import { nominalTimeOf } from '../../jobs/occasion.ts';
 import { type JobRule, periodCalendar } from '../../jobs/rule.ts';
-import { type BackfillAct, backfillAct, MOST_PERIODS, mostActive } from '../../kernel/backfill.ts';
+import { type BackfillAct, type BackfillState, backfillAct, MOST_PERIODS, mostActive } from '../../kernel/backfill.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { businessKey } from '../../kernel/key.ts';
-import { comparePeriods, nextPeriod, parsePeriod } from '../../kernel/period.ts';
+import { comparePeriods, existingPeriod, periodAfter } from '../../kernel/period.ts';
 import type { Instant, Tx } from '../../kernel/sql.ts';
-import type { ActionState } from '../../kernel/transitions.ts';
 import { type Action, actionByKey } from '../../store/actions.ts';
 import { insertBackfill, insertBackfillPeriods } from '../../store/backfills.ts';
 import { clockOf } from '../../store/database.ts';
 import type { Expected } from '../../store/held-plan.ts';
 import { ruleOfKey } from '../../store/rules.ts';
 import { sliceCounts } from '../../store/slices.ts';
+import { type WaitingRun, waitingRunsOfJob } from '../../store/waiting-runs.ts';
 import { giveWaiver } from '../../store/waivers.ts';
 import { activeRuleOf } from '../rule.ts';
 import { type Act, type ActParts, type Ask, textOf } from './act.ts';
@@ -22,7 +22,9 @@ import { type Act, type ActParts, type Ask, textOf } from './act.ts';
 /** What a backfill would do about one period, and what it rests on. `refused` periods let none of it be asked for. */
 interface PlannedPeriod {
   readonly period: string;
-  readonly state: ActionState | 'missing';
+  readonly state: BackfillState;
+  /** The code that its newest run is held for; null where it is not held. */
+  readonly heldFor: string | null;
   readonly act: BackfillAct | 'refused';
   readonly why: string | null;
   /** Of the key, as text: 0 where it has no action, null where the backfill leaves it alone. */
@@ -38,6 +40,8 @@ export interface BackfillPlan {
   readonly from: string;
   readonly to: string;
   readonly mode: string;
+  /** Which of the range's periods it is about; null is all of them. */
+  readonly only: Only | null;
   readonly ruleVersion: number;
   readonly mostActive: number;
   readonly periods: readonly PlannedPeriod[];
@@ -60,15 +64,15 @@ export const backfill: Act<BackfillPlan> = {
       period,
       key: businessKey(job, period),
       startId: `${id}-${period}`,
-      scheduledAt: mustClose(rule, period),
+      scheduledAt: nominalTimeOf(rule, period),
       act: act === 'refused' ? 'nothing' : act,
     }));
     await insertBackfillPeriods(tx, id, rows);
-    for (const { period, state, act, fence } of periods) {
+    for (const { period, act, fence, ...planned } of periods) {
       if (act !== 'run' && act !== 'resume') continue;
-      // A stopped key is claimed again under the fence that was shown; what is missing may only be late.
-      const code = state === 'exhausted' || state === 'cancelled' ? state : 'late';
-      await giveWaiver(tx, { run: `${id}-${period}`, code, fence: BigInt(fence ?? '0'), approval: id });
+      for (const code of waivedCodes(plan.only, planned)) {
+        await giveWaiver(tx, { run: `${id}-${period}`, code, fence: BigInt(fence ?? '0'), approval: id });
+      }
     }
     return { kind: 'backfill', id };
   },
@@ -82,11 +86,17 @@ export async function planBackfill(tx: Tx, parts: ActParts, ask: Ask): Promise<B
   const job = parts.registry.get(textOf(ask, 'job'));
   const { rule, version } = await activeRuleOf(tx, parts.registry, job.id);
   const names = rangeOf(rule, textOf(ask, 'from'), textOf(ask, 'to'));
+  const only = onlyOf(ask['only']);
   const now = await clockOf(tx);
+  const waiting = new Map((await waitingRunsOfJob(tx, job.id)).map((run) => [run.key, run]));
   const periods: PlannedPeriod[] = [];
-  for (const period of names) periods.push(await planPeriod(tx, { job, rule, now }, period));
+  for (const period of names) {
+    const planned = await planPeriod(tx, { job, rule, now, waiting }, period);
+    if (only === null || ONLY[only].has(planned.state)) periods.push(planned);
+  }
   return {
     job: job.id,
+    only,
     from: names[0] ?? '',
     to: names.at(-1) ?? '',
     mode: job.needs === 'previous' ? 'in order, each after its predecessor' : 'side by side',
@@ -99,11 +109,11 @@ export async function planBackfill(tx: Tx, parts: ActParts, ask: Ask): Promise<B
 /** How many periods are under way at once unless the request says otherwise. */
 const USUAL_LIMIT = 2;
 
-/** Every period of the range, none twice. */
+/** Every period of the range that exists, none twice. */
 function rangeOf(rule: JobRule, first: string, last: string): string[] {
   const calendar = periodCalendar(rule);
-  const from = parsePeriod(first, calendar);
-  const to = parsePeriod(last, calendar);
+  const from = existingPeriod(first, calendar);
+  const to = existingPeriod(last, calendar);
   if (comparePeriods(from, to, calendar) > 0) {
     throw new OnceperError({
       code: 'malformed_range',
@@ -113,7 +123,7 @@ function rangeOf(rule: JobRule, first: string, last: string): string[] {
     });
   }
   const periods: string[] = [];
-  for (let period = from; comparePeriods(period, to, calendar) <= 0; period = nextPeriod(period, calendar)) {
+  for (let period = from; comparePeriods(period, to, calendar) <= 0; period = periodAfter(period, calendar)) {
     periods.push(period);
     if (periods.length <= MOST_PERIODS) continue;
     throw new OnceperError({
@@ -128,15 +138,31 @@ function rangeOf(rule: JobRule, first: string, last: string): string[] {
 
 async function planPeriod(
   tx: Tx,
-  of: { readonly job: Job; readonly rule: JobRule; readonly now: Instant },
+  of: {
+    readonly job: Job;
+    readonly rule: JobRule;
+    readonly now: Instant;
+    readonly waiting: ReadonlyMap<string, WaitingRun>;
+  },
   period: string,
 ): Promise<PlannedPeriod> {
   const key = businessKey(of.job.id, period);
   const action = await actionByKey(tx, key);
-  const state: PlannedPeriod['state'] = action?.state ?? 'missing';
+  const waits = action === null ? of.waiting.get(key) : undefined;
+  const state: BackfillState = action?.state ?? waits?.decision ?? 'missing';
+  const heldFor = waits?.decision === 'held' ? waits.code : null;
   const why = refusalOf(of, period);
   const act: PlannedPeriod['act'] = why === null ? backfillAct(state) : 'refused';
-  const left = { period, state, act, why, fence: null, ruleVersion: action?.ruleVersion ?? null, slices: null };
+  const left = {
+    period,
+    state,
+    heldFor,
+    act,
+    why,
+    fence: null,
+    ruleVersion: action?.ruleVersion ?? null,
+    slices: null,
+  };
   if (act !== 'run' && act !== 'resume') return { ...left, expected: null };
   const stored = await ruleOfKey(tx, { job: of.job.id, pinned: action?.ruleVersion ?? null });
   const about = { key, period, overrides: action?.overrides ?? {} };
@@ -156,25 +182,49 @@ async function slicesOf(tx: Tx, { key }: Action): Promise<string> {
 
 /** Why a period can never be run now, or null. */
 function refusalOf({ rule, now }: { readonly rule: JobRule; readonly now: Instant }, period: string): string | null {
-  const nominal = closingInstant(rule, period);
-  if (nominal === null) return `the schedule has no instant that closes ${period}`;
-  const due = duePeriod(rule, nominal, now);
+  const due = duePeriod(rule, nominalTimeOf(rule, period), now);
   return due.kind === 'refused' ? due.reason : null;
 }
 
-function mustClose(rule: JobRule, period: string): Instant {
-  const nominal = closingInstant(rule, period);
-  if (nominal !== null) return nominal;
-  throw refused(period, `the schedule has no instant that closes ${period}`);
+/**
+ * What the approval lets a period's run go on in spite of. A stopped key is claimed again under the fence that was shown; what is
+ * missing may only be late; and what is held may be what it was shown to be held for, where the request is about that alone.
+ */
+function waivedCodes(only: Only | null, { state, heldFor }: Pick<PlannedPeriod, 'state' | 'heldFor'>): string[] {
+  if (state === 'exhausted' || state === 'cancelled') return [state];
+  return only !== 'held' || heldFor === null || heldFor === 'late' ? ['late'] : ['late', heldFor];
 }
 
-function refuseAny({ job, from, to, periods }: BackfillPlan): void {
+/** Which periods of a range a request may be narrowed to, and the states that each word means. */
+const ONLY = {
+  missing: new Set<BackfillState>(['missing']),
+  failed: new Set<BackfillState>(['failed', 'exhausted', 'cancelled']),
+  held: new Set<BackfillState>(['held']),
+} as const;
+type Only = keyof typeof ONLY;
+
+function onlyOf(asked: unknown): Only | null {
+  if (asked === undefined || asked === null) return null;
+  const found = (Object.keys(ONLY) as Only[]).find((only) => only === asked);
+  if (found !== undefined) return found;
+  throw new OnceperError({
+    code: 'unknown_only',
+    message: `${JSON.stringify(asked)} are no periods that a backfill can be narrowed to`,
+    remedy: `--only ${Object.keys(ONLY).join('|')}`,
+    at: '--only',
+  });
+}
+
+function refuseAny({ job, from, to, only, periods }: BackfillPlan): void {
   const [first] = periods.filter(({ act }) => act === 'refused');
   if (first !== undefined) throw refused(first.period, first.why ?? 'it can never be run');
   if (periods.some(({ act }) => act === 'run' || act === 'resume')) return;
   throw new OnceperError({
     code: 'nothing_to_backfill',
-    message: `every period of ${job} from ${from} to ${to} is finished or under way`,
+    message:
+      only === null
+        ? `every period of ${job} from ${from} to ${to} is finished or under way`
+        : `no period of ${job} from ${from} to ${to} is ${only}`,
     remedy: `npx onceper periods ${job} --from ${from} --to ${to}`,
     at: `${from} ${to}`,
   });

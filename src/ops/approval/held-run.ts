@@ -1,5 +1,5 @@
 import { estimateUnder } from '../../jobs/estimate.ts';
-import { parseRule } from '../../jobs/rule.ts';
+import { storedRule } from '../../jobs/rule.ts';
 import { type ApprovalKind, kindOfHold } from '../../kernel/approval.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
@@ -71,7 +71,7 @@ function nothingToRelease({ startId, key, decision }: StoredRun, action: Action 
 
 async function claimAgain(tx: Tx, { key, job, run, ruleVersion: pinned }: HeldPlan, fence: bigint): Promise<void> {
   const stored = await ruleVersion(tx, job, pinned ?? 0);
-  const startWindowMs = parseRule(stored.body, `${job} version ${stored.version}`).startWindowSeconds * 1_000;
+  const startWindowMs = storedRule(stored).startWindowSeconds * 1_000;
   if (await readmitAction(tx, { key, ownerRun: run, fence, startWindowMs })) return;
   throw new OnceperError({
     code: 'world_moved',

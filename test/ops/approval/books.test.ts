@@ -46,7 +46,11 @@ async function audited(verb: string): Promise<unknown[]> {
 beforeEach(async () => {
   await bench.empty();
   await bench.db.query('truncate onceper.action, onceper.attempt, onceper.slice cascade');
-  await loadFirstRule(bench.db, { job: 'settlement', body: { job: 'settlement' }, loadedBy: 'os:ann' });
+  await loadFirstRule(bench.db, {
+    job: 'settlement',
+    body: { job: 'settlement', zone: 'UTC', first: '2026-01' },
+    loadedBy: 'os:ann',
+  });
   await bench.importText(csv('m-1 2026-03-01 10.00 GBP', 'm-2 2026-03-01 20.00 GBP', 'm-2 2026-04-01 1.00 GBP'));
   await bench.preparePeriods(rule);
   await bench.settleKey(rule, '2026-03');

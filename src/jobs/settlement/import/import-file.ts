@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { localDate } from '../../../kernel/instant.ts';
 import type { Instant, Tx } from '../../../kernel/sql.ts';
+import { clockIn, localDate } from '../../../kernel/zone-clock.ts';
 import { periodsAhead } from '../../due.ts';
 import { type JobRule, periodCalendar } from '../../rule.ts';
 import { sha256 as sha256Of } from '../document.ts';
@@ -50,7 +50,7 @@ async function preparePeriodsAhead(tx: Tx, rule: JobRule): Promise<Outcome<Insta
 
 function rowContext({ rule, sha256 = sha256Of }: ImportRequest, now: Instant): RowContext {
   const calendar = periodCalendar(rule);
-  return { sha256, readDate: dateReader({ calendar, first: rule.first, today: localDate(now, rule.zone) }) };
+  return { sha256, readDate: dateReader({ calendar, first: rule.first, today: localDate(now, calendar) }) };
 }
 
 type Of = Omit<Reading, 'refusals'> & { readonly importId: bigint };
@@ -103,12 +103,13 @@ const NOTHING: Stored = { added: 0, late: 0 };
 
 async function place(
   tx: Tx,
-  { source, file, actor }: ImportRequest,
+  { source, file, actor, rule }: ImportRequest,
   of: FileRead & Pick<ImportRecord, 'importId' | 'added' | 'earliestOpen'>,
 ): Promise<Stored> {
   const { importId, added, earliestOpen, rows, sha256, currencies } = of;
   const late = await countLate(tx, importId);
-  const record = { importId, source, file, sha256, currencies, rows, added, actor, late, earliestOpen };
+  const zoneFacts = clockIn(rule).facts;
+  const record = { zoneFacts, importId, source, file, sha256, currencies, rows, added, actor, late, earliestOpen };
   return { added, late: await placeForGood(tx, record) };
 }
 

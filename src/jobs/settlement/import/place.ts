@@ -11,6 +11,8 @@ export interface ImportRecord {
   readonly rows: number;
   readonly added: number;
   readonly actor: string;
+  /** Which table of time zones read the dates of its instants. */
+  readonly zoneFacts: string;
   /** How many rows the insert had to place late; counted before, not under the locks. */
   readonly late: number;
   /** The earliest period that took rows when the insert began: none of them can lie before it. */
@@ -58,8 +60,8 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
         where t.import_id = $1 and t.period = m.origin
        returning t.late_from = m.origin as is_newly_late
      )
-     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, currencies, late)
-     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7, $10,
+     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, currencies, zone_facts, late)
+     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7, $10, $11,
             $9::int8 + (select count(*) from moved where is_newly_late)
       where (select count(*) from p) > 0
      returning late::text as late`,
@@ -74,6 +76,7 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
       record.earliestOpen,
       record.late,
       record.currencies,
+      record.zoneFacts,
     ],
   );
   const [row] = rows;

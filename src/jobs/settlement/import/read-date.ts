@@ -1,7 +1,8 @@
 import { OnceperError } from '../../../kernel/error.ts';
-import { localDate, normaliseInstant } from '../../../kernel/instant.ts';
+import { normaliseInstant } from '../../../kernel/instant.ts';
 import { type PeriodCalendar, periodBounds, periodOfDate } from '../../../kernel/period.ts';
 import type { Instant } from '../../../kernel/sql.ts';
+import { localDate } from '../../../kernel/zone-clock.ts';
 
 /** When a transaction occurred: always a local date; the instant too where the source knows it. */
 interface Occurred {
@@ -32,7 +33,7 @@ export function dateReader(of: { calendar: PeriodCalendar; first: string; today:
   };
   return (text) => {
     if (known.has(text)) return { on: text, at: null };
-    if (!dateForm.test(text)) return readInstant(text, of.calendar.zone, checked);
+    if (!dateForm.test(text)) return readInstant(text, of.calendar, checked);
     periodOfDate(text, of.calendar);
     if (known.size === datesRemembered) known.clear();
     known.add(checked(text));
@@ -40,7 +41,7 @@ export function dateReader(of: { calendar: PeriodCalendar; first: string; today:
   };
 }
 
-function readInstant(text: string, zone: string, checked: (on: string) => string): Occurred {
+function readInstant(text: string, zone: PeriodCalendar, checked: (on: string) => string): Occurred {
   if (!/^\d{4}-\d{2}-\d{2}[Tt ]/.test(text))
     throw refusedDate(text, 'is neither YYYY-MM-DD nor an instant with its offset');
   const at = normaliseInstant(text);

@@ -83,8 +83,8 @@ interface Conflict {
 }
 
 /**
- * Rows whose id is stored with another merchant, currency, amount or date, be it by this file's own earlier line or by an
- * import before it. Asked after the insert, and only where a row was not new, so that a new file pays nothing for it.
+ * Rows whose id is stored with another merchant, currency, amount or time, be it by this file's own earlier line or by an
+ * import before it. Of a row with an instant the date is not compared: it was read off a clock, which may be known better by now. Asked after the insert, and only where a row was not new, so that a new file pays nothing for it.
  */
 export async function conflictingRows(
   tx: Tx,
@@ -95,8 +95,8 @@ export async function conflictingRows(
               as stored, t.import_id = $2 as "inThisFile", (count(*) over ())::int4 as total
        from pg_temp.settlement_stage s
        join settlement.transaction t on t.source = $1 and t.id = s.id
-      where (s.merchant, s.currency, s.amount, s.occurred_on, s.occurred_at)
-            is distinct from (t.merchant, t.currency, t.amount, t.occurred_on, t.occurred_at)
+      where (s.merchant, s.currency, s.amount, s.occurred_at, case when s.occurred_at is null then s.occurred_on end)
+            is distinct from (t.merchant, t.currency, t.amount, t.occurred_at, case when t.occurred_at is null then t.occurred_on end)
       order by s.line
       limit $3`,
     [of.source, of.importId, refusalsKept],
