@@ -99,14 +99,19 @@ function paramsOf(
 function readTransfer(stated: unknown, accountOf: (destination: string) => string | null): FoundTransfer | null {
   const parsed = transferShape.safeParse(stated);
   if (!parsed.success) return null;
-  const { id, destination: account, reversed, transfer_group: group, metadata } = parsed.data;
+  const { id, destination: account, transfer_group: group, metadata } = parsed.data;
   const currency = parsed.data.currency.toUpperCase();
   const amount = minorAmount(parsed.data.amount, currency);
   if (amount === null) return null;
   const named = metadata[DESTINATION];
   const destination = named !== undefined && accountOf(named) === account ? named : account;
-  const partly = parsed.data.amount_reversed > 0 ? 'partly_reversed' : 'succeeded';
-  return { id, status: reversed ? 'returned' : partly, amount, currency, destination, reference: group ?? id };
+  return { id, status: statusOf(parsed.data), amount, currency, destination, reference: group ?? id };
+}
+
+/** Stripe states what came back beside what was sent: all of it is a return, and anything else a person's. */
+function statusOf(stated: Pick<z.infer<typeof transferShape>, 'amount' | 'amount_reversed' | 'reversed'>): string {
+  if (stated.amount_reversed === stated.amount && stated.reversed) return 'returned';
+  return stated.amount_reversed > 0 || stated.reversed ? 'returned_in_part' : 'succeeded';
 }
 
 type Range = Parameters<Gateway['list']>[0];

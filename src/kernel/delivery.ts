@@ -1,5 +1,5 @@
 import { OnceperError } from './error.ts';
-import type { FoundTransfer, LookUpAnswer, SendAnswer, Transfer } from './transfer.ts';
+import { differenceOf, type FoundTransfer, type LookUpAnswer, type SendAnswer, type Transfer } from './transfer.ts';
 import type { EffectState } from './transitions.ts';
 
 /**
@@ -190,7 +190,8 @@ function known(expected: Transfer, transfers: readonly FoundTransfer[], later: n
   const [transfer, second] = transfers;
   if (transfer === undefined || second !== undefined) return becomes('needs_attention', 'found_twice');
   const { id } = transfer;
-  if (!isSameTransfer(expected, transfer)) return becomes('needs_attention', 'found_different', id);
+  const difference = differenceOf(expected, transfer, transfer.status);
+  if (difference !== null) return becomes('needs_attention', difference.code, id);
   switch (transfer.status) {
     case 'succeeded':
       return becomes('succeeded', null, id);
@@ -203,16 +204,6 @@ function known(expected: Transfer, transfers: readonly FoundTransfer[], later: n
     default:
       return becomes('needs_attention', 'unknown_status', id);
   }
-}
-
-/** True where both state the same money to the same place under the same number. */
-export function isSameTransfer(expected: Transfer, found: Transfer): boolean {
-  return (
-    expected.amount === found.amount &&
-    expected.currency === found.currency &&
-    expected.destination === found.destination &&
-    expected.reference === found.reference
-  );
 }
 
 /** This send did nothing. Only where no earlier one can have acted either may the effect wait as pending, or end as dead. */

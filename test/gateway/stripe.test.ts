@@ -114,9 +114,10 @@ describe('a look-up', () => {
     const [made] = fake.transfers;
     if (made === undefined) throw new Error('nothing was made');
     made.amount_reversed = 50;
-    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'partly_reversed' }] });
-    made.amount_reversed = 1_250;
+    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned_in_part' }] });
     made.reversed = true;
+    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned_in_part' }] });
+    made.amount_reversed = 1_250;
     expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned' }] });
   });
 

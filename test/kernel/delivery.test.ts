@@ -76,6 +76,22 @@ const afterSends: SendCase[] = [
     0,
   ],
   [
+    'a return of a part is for a person',
+    fresh,
+    accepted({ status: 'returned', amount: '1' }),
+    'needs_attention',
+    'returned_in_part',
+    0,
+  ],
+  [
+    'a return of a part that is said as such is for a person',
+    fresh,
+    accepted({ status: 'returned_in_part' }),
+    'needs_attention',
+    'returned_in_part',
+    0,
+  ],
+  [
     'a transfer under another reference is for a person',
     fresh,
     accepted({ reference: 'x' }),

@@ -66,8 +66,9 @@ export async function applyWebhook(
       const webhook = await lockWebhook(tx, id);
       if (webhook === null) return null;
       const decision = await decide(services.jobs, tx, webhook);
-      await decideWebhook(tx, id, decision.decision, decision.code);
-      return { kind: 'decided' as const, id, number: webhook.number, ...decision };
+      const { detail, ...said } = decision;
+      await decideWebhook(tx, id, { state: said.decision, code: said.code, detail });
+      return { kind: 'decided' as const, id, number: webhook.number, ...said };
     });
     if (decided !== null) emit(decided);
   } catch (error) {
@@ -92,26 +93,34 @@ export async function applyDueWebhooks(
   }
 }
 
+/** `detail` says what differs, with amounts: it is for the ledger and for no log. */
 interface Decision {
   readonly decision: Exclude<WebhookState, 'stored'>;
   readonly code: string | null;
   readonly state: EffectState | null;
+  readonly detail: string | null;
 }
 
 async function decide(jobs: Registry, tx: Tx, webhook: Webhook): Promise<Decision> {
-  if (!webhook.type.startsWith('transfer.')) return { decision: 'ignored', code: 'other_type', state: null };
+  if (!webhook.type.startsWith('transfer.')) return decided('ignored', 'other_type');
   const transfer: FoundTransfer | null = parseJson(webhook.body, transferShape)?.data ?? null;
-  if (transfer === null) return { decision: 'attention', code: 'malformed_transfer', state: null };
+  if (transfer === null) return decided('attention', 'malformed_transfer');
   const effect = await lockToldEffect(tx, transfer.reference);
-  if (effect === null) return { decision: 'attention', code: 'unknown_number', state: null };
+  if (effect === null) return decided('attention', 'unknown_number');
   const told = afterWebhook(effect, parseTransfer(effect.body), webhook.type, transfer);
-  if (told.kind === 'stale') return { decision: 'stale', code: null, state: null };
-  if (told.kind === 'attention') return { decision: 'attention', code: told.code, state: null };
+  if (told.kind === 'stale') return decided('stale', null);
+  if (told.kind === 'attention') return decided('attention', told.code, told.detail);
   const { state, code } = told.verdict;
   const job = jobs.get(effect.job);
   const fence = await moveToldEffect(tx, effect, told.verdict, (inner, fates) => job.settleEffects(inner, fates));
   if (fence === null) throw new Error(`the locked effect ${effect.number} changed`);
-  return { decision: 'applied', code, state };
+  // One that is looked up next moves by what is found there; what was said otherwise is still a person's to see.
+  const decision = state === 'unknown' && told.detail !== null ? 'attention' : 'applied';
+  return { decision, code, state, detail: told.detail };
+}
+
+function decided(decision: Decision['decision'], code: string | null, detail: string | null = null): Decision {
+  return { decision, code, state: null, detail };
 }
 
 async function defer(
