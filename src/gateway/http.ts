@@ -3,7 +3,7 @@ import { OnceperError } from '../kernel/error.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
 import { patienceOf } from './retry-after.ts';
-import { errorShape, pageShape, parseFoundTransfer, parseJson } from './transfer.ts';
+import { errorShape, pageShape, parseFoundTransfer, parseJson, parseStated } from './transfer.ts';
 
 export interface HttpGatewayOptions {
   /** Base address, for example `https://bank.example`; a path in it is kept. No credentials: those go in `token`. */
@@ -23,7 +23,7 @@ const MAX_PAGE_BYTES = 16 * 1_024 * 1_024;
 const MAX_NUMBER_LENGTH = 255;
 
 /**
- * The counterparty that speaks the HTTP contract (DESIGN.md §7), over kept-alive connections, at most `connections` of
+ * The counterparty that speaks the HTTP contract (docs/gateway.md), over kept-alive connections, at most `connections` of
  * them. One call is one exchange: undici's pool repeats no request that may have been written.
  * @throws OnceperError `gateway_url` for an address that is not plain http(s).
  */
@@ -108,7 +108,7 @@ function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
   if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
   const { status, text } = got;
   if (status !== 200) return { kind: 'unknown', code: errorCode(text, status), status };
-  const page = parseJson(text, pageShape);
+  const page = parseStated(text, pageShape);
   if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
   // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.
   if (page.data.some((transfer) => transfer.reference !== number)) {
@@ -120,7 +120,7 @@ function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
 function pageOf(got: Exchange): Awaited<ReturnType<Gateway['list']>> {
   if (got.kind !== 'answered') throw listFault('gateway_unreachable', got.code);
   if (got.status !== 200) throw listFault('gateway_answer', errorCode(got.text, got.status));
-  const page = parseJson(got.text, pageShape);
+  const page = parseStated(got.text, pageShape);
   if (page?.has_more === undefined) throw listFault('gateway_answer', 'malformed_answer');
   return { transfers: page.data, hasMore: page.has_more };
 }

@@ -1,6 +1,7 @@
 import Stripe from 'stripe';
 import { z } from 'zod';
 import { OnceperError } from '../kernel/error.ts';
+import { foreignText } from './foreign-text.ts';
 import type { FoundTransfer, Gateway } from './port.ts';
 import { minorAmount, stripeAmount } from './stripe/amount.ts';
 import { listFault, lookUpAnswer, type ReadTransfer, sendAnswer } from './stripe/answers.ts';
@@ -28,13 +29,13 @@ const DESTINATION = 'onceper_destination';
 
 /** The parts of a transfer that are read; Stripe may state more. */
 const transferShape = z.object({
-  id: z.string().min(1),
+  id: foreignText(),
   amount: z.number(),
   amount_reversed: z.number(),
   currency: z.string(),
-  destination: z.string().min(1),
+  destination: foreignText(),
   reversed: z.boolean(),
-  transfer_group: z.string().min(1).nullable(),
+  transfer_group: foreignText().nullable(),
   metadata: z.record(z.string(), z.string()),
 });
 

@@ -72,6 +72,8 @@ describe('a send', () => {
     ['400 as refused, with its code', 400, error('account_closed'), 'refused', 'account_closed'],
     ['404 without a code as refused', 404, '<html>', 'refused', 'http_404'],
     ['a code that is free text as refused, without it', 400, error('Mr Smith, 1 High Street'), 'refused', 'http_400'],
+    ['a code with a NUL as refused, without it', 400, error('no\0'), 'refused', 'http_400'],
+    ['a code of 60,000 characters as refused, without it', 400, error('x'.repeat(60_000)), 'refused', 'http_400'],
     ['408 as unknown', 408, error('too_slow'), 'unknown', 'too_slow'],
     ['500 as unknown', 500, error('internal'), 'unknown', 'internal'],
     ['302 as unknown', 302, '', 'unknown', 'http_302'],

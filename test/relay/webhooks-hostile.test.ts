@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkWebhooks } from '../../src/ops/doctor-money.ts';
 import { showEffect } from '../../src/ops/outbox.ts';
 import { typed } from '../app/command-line.ts';
@@ -35,4 +35,47 @@ test('a part of a payout on its way puts the payout before a person, and a later
   ]);
   expect(await rowOf(ledger, number)).toMatchObject({ state: 'needs_attention', code: 'returned_in_part' });
   expect(await fates(ledger.db)).toEqual([]);
+});
+
+describe('a message is refused once with 400, and stored nowhere, when it holds', () => {
+  const long = 'x'.repeat(60_000);
+  test.each([
+    ['a NUL in its type', JSON.stringify({ type: 'transfer.\0', data: {} })],
+    ['60,000 characters in its type', JSON.stringify({ type: long, data: {} })],
+    ['a NUL in its id', messageOf('n', 'succeeded', { id: 'tr_\0' })],
+    ['60,000 characters in its id', messageOf('n', 'succeeded', { id: long })],
+    ['a NUL in its reference', messageOf('n\0', 'succeeded')],
+    ['60,000 characters in its reference', messageOf(long, 'succeeded')],
+    ['a NUL in its status', messageOf('n', 'succeeded', { status: '\0' })],
+    ['60,000 characters in its destination', messageOf('n', 'succeeded', { destination: long })],
+  ])('%s', async (_, body) => {
+    expect(await endpoint.post(body)).toBe(400);
+    expect(await endpoint.states()).toEqual([]);
+  });
+});
+
+test('an id of a message that is no plain text is refused once, and stored nowhere', async () => {
+  const number = await sentEffect(ledger, endpoint.key);
+  for (const id of [`msg_${'x'.repeat(300)}`, 'msg_\u0085']) {
+    expect(await endpoint.post(messageOf(number, 'succeeded'), id)).toBe(401);
+  }
+  expect(await endpoint.states()).toEqual([]);
+  expect(await rowOf(ledger, number)).toMatchObject({ state: 'pending_external' });
+});
+
+test('what else is in a message may hold anything, and is kept byte for byte', async () => {
+  const number = await sentEffect(ledger, endpoint.key);
+  const body = messageOf(number, 'succeeded', { note: 'a\0b\u001b', more: { amount: 12.5 } });
+  expect(await endpoint.post(body)).toBe(204);
+  expect(await endpoint.states()).toEqual(['transfer.succeeded applied']);
+  const { rows } = await ledger.db.query('select body from onceper.webhook where number = $1', [number]);
+  expect(rows).toEqual([{ body }]);
+});
+
+test('an id that is a number keeps its digits', async () => {
+  const number = await sentEffect(ledger, endpoint.key, 'unknown');
+  const body = messageOf(number, 'succeeded').replace('"tr_1"', '9007199254740993');
+  expect(await endpoint.post(body)).toBe(204);
+  expect(await endpoint.states()).toEqual(['transfer.succeeded applied']);
+  expect(await rowOf(ledger, number)).toMatchObject({ state: 'succeeded', counterpartyId: '9007199254740993' });
 });

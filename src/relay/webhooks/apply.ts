@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { foundTransferShape, parseJson, parseTransfer } from '../../gateway/transfer.ts';
+import { foreignText } from '../../gateway/foreign-text.ts';
+import { foundTransferShape, holdsHarmfulText, parseStated, parseTransfer } from '../../gateway/transfer.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { codeOf } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
@@ -36,8 +37,8 @@ export type WebhookEvent =
     }
   | { readonly kind: 'fault'; readonly id: string | null; readonly code: string; readonly message: string };
 
-const messageShape = z.object({ type: z.string().min(1).max(200), data: z.unknown() });
-const subjectShape = z.object({ data: z.object({ reference: z.string().min(1).max(500) }) });
+const messageShape = z.object({ type: foreignText(200), data: z.unknown() });
+const subjectShape = z.object({ data: z.object({ reference: foreignText() }) });
 const transferShape = z.object({ data: foundTransferShape });
 
 const SETTINGS = { label: 'webhook', statementTimeout: 10_000, lockTimeout: 5_000, idleInTransactionTimeout: 5_000 };
@@ -45,11 +46,14 @@ const SETTINGS = { label: 'webhook', statementTimeout: 10_000, lockTimeout: 5_00
 /** 1 s, 2 s, 4 s, …: after eight tries, some four minutes, a person looks. */
 const FAILED = { delayMs: 1_000, maxTries: 8 };
 
-/** The message of a body, or null where it states none: a counterparty must say at least what it is about. */
+/**
+ * The message of a body, or null where it states none: a counterparty must say at least what it is about. None is one whose
+ * texts can't be kept: its sender is told so, instead of trying again for ever.
+ */
 export function readMessage(body: string): Pick<Webhook, 'type' | 'number'> | null {
-  const message = parseJson(body, messageShape);
-  if (message === null) return null;
-  return { type: message.type, number: parseJson(body, subjectShape)?.data.reference ?? null };
+  const message = parseStated(body, messageShape);
+  if (message === null || holdsHarmfulText(message.data)) return null;
+  return { type: message.type, number: parseStated(body, subjectShape)?.data.reference ?? null };
 }
 
 /**
@@ -103,7 +107,7 @@ interface Decision {
 
 async function decide(jobs: Registry, tx: Tx, webhook: Webhook): Promise<Decision> {
   if (!webhook.type.startsWith('transfer.')) return decided('ignored', 'other_type');
-  const transfer: FoundTransfer | null = parseJson(webhook.body, transferShape)?.data ?? null;
+  const transfer: FoundTransfer | null = parseStated(webhook.body, transferShape)?.data ?? null;
   if (transfer === null) return decided('attention', 'malformed_transfer');
   const effect = await lockToldEffect(tx, transfer.reference);
   if (effect === null) return decided('attention', 'unknown_number');
