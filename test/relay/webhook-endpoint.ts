@@ -1,7 +1,12 @@
 import { afterEach, beforeEach } from 'vitest';
 import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
 import type { WebhookEvent, WebhookServices } from '../../src/relay/webhooks/apply.ts';
-import { startWebhookServer, type WebhookRefused, type WebhookServer } from '../../src/relay/webhooks/server.ts';
+import {
+  startWebhookServer,
+  type WebhookRefused,
+  type WebhookServer,
+  type WebhookServerOptions,
+} from '../../src/relay/webhooks/server.ts';
 import { insertEffect, type TestLedger, testRegistry } from '../support/ledger-rows.ts';
 
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -14,7 +19,7 @@ export interface TestEndpoint {
   readonly events: readonly (WebhookEvent | WebhookRefused)[];
   readonly nextId: () => string;
   /** Starts another server, on the same ledger unless told otherwise. It is the one that is posted to from then on. */
-  start(services?: Partial<WebhookServices>): Promise<WebhookServer>;
+  start(services?: Partial<WebhookServices>, limits?: WebhookServerOptions['limits']): Promise<WebhookServer>;
   /** Posts a message as the counterparty does; returns the answer's status. */
   readonly post: (body: string, id?: string, at?: Date, headers?: Readonly<Record<string, string>>) => Promise<number>;
   /** `type state code` of each message that was stored in this test, once all have been tried. */
@@ -50,9 +55,9 @@ export function useTestEndpoint(ledger: Pick<TestLedger, 'db' | 'freshKey'>): Te
       return events;
     },
     nextId: () => `msg_${key}_${(messages += 1)}`,
-    async start(services = {}) {
+    async start(services = {}, limits = {}) {
       const onEvent = (event: WebhookEvent | WebhookRefused) => events.push(event);
-      const options = { port: 0, signer: webhookSigner, onEvent };
+      const options = { port: 0, signer: webhookSigner, onEvent, limits };
       server = await startWebhookServer({ db: ledger.db, jobs: testRegistry(), ...services }, options);
       servers.push(server);
       return server;
