@@ -23,6 +23,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   usage: EXIT.usage,
   bad_configuration: EXIT.usage,
+  gateway_credentials: EXIT.usage,
   gateway_terms: EXIT.usage,
   gateway_unset: EXIT.usage,
   gateway_url: EXIT.usage,

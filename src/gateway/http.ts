@@ -1,5 +1,5 @@
-import { Pool } from 'undici';
 import { OnceperError } from '../kernel/error.ts';
+import { openPool, type TlsIdentity } from './connections.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
 import { patienceOf } from './retry-after.ts';
@@ -13,8 +13,10 @@ export interface HttpGatewayOptions {
   /** Bounds one whole exchange. Too short, and slow successes must be looked up; too long, and a dead relay is noticed late. */
   readonly timeoutMs: number;
   readonly connections?: number;
-  /** Sent as `Authorization: Bearer …`; never printed. */
-  readonly token?: string;
+  /** Asked at each call, and sent as `Authorization: Bearer …`; never printed. Null where it can't be had: then nothing is sent. */
+  readonly token?: () => string | null;
+  /** For https. */
+  readonly tls?: TlsIdentity;
 }
 
 const TRANSFERS = '/v1/transfers';
@@ -29,30 +31,20 @@ const MAX_NUMBER_LENGTH = 255;
  */
 export function createHttpGateway(options: HttpGatewayOptions): Gateway {
   const base = parseBase(options.url);
-  const pool = new Pool(base.origin, {
-    connections: options.connections ?? 32,
-    pipelining: 1,
-    connect: { timeout: options.timeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.timeoutMs,
-    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
-    keepAliveTimeout: 4_000,
-  });
+  const { timeoutMs, tls } = options;
+  const connections = options.connections ?? 32;
+  const pool = openPool(base.origin, { connections, timeoutMs, ...(tls === undefined ? {} : { tls }) });
   const path = base.pathname.replace(/\/$/, '') + TRANSFERS;
-  const credentials: Record<string, string> =
-    options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
-  const call = (part: Pick<Call, 'method' | 'path'> & Partial<Call>) =>
-    exchange(pool, {
-      headers: { accept: 'application/json', ...credentials },
-      timeoutMs: options.timeoutMs,
-      maxBytes: MAX_ANSWER_BYTES,
-      signal: undefined,
-      ...part,
-    });
+  const call = async (part: Pick<Call, 'method' | 'path'> & Partial<Call>): Promise<Exchange> => {
+    const credentials = credentialsOf(options);
+    if (credentials === null) return { kind: 'unsent', code: 'gateway_token' };
+    const headers = { ...(part.headers ?? { accept: 'application/json' }), ...credentials };
+    return exchange(pool, { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: undefined, ...part, headers });
+  };
   return {
     properties: propertiesOf(options),
     async send(number, body, signal) {
-      const headers = { 'content-type': 'application/json', 'idempotency-key': number, ...credentials };
+      const headers = { 'content-type': 'application/json', 'idempotency-key': number };
       return sendAnswer(await call({ method: 'POST', path, headers, body, signal }));
     },
     async lookUp(number, signal) {
@@ -68,6 +60,12 @@ export function createHttpGateway(options: HttpGatewayOptions): Gateway {
   };
 }
 
+function credentialsOf({ token }: HttpGatewayOptions): Record<string, string> | null {
+  if (token === undefined) return {};
+  const stated = token();
+  return stated === null ? null : { authorization: `Bearer ${stated}` };
+}
+
 function propertiesOf(options: HttpGatewayOptions): GatewayProperties {
   const { keyWindowMs, visibilityDelayMs, timeoutMs } = options;
   return { name: 'http', keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: MAX_NUMBER_LENGTH };
@@ -80,7 +78,7 @@ function parseBase(url: string): URL {
   throw new OnceperError({
     code: 'gateway_url',
     message: 'the gateway’s address is no plain http or https address without credentials and query',
-    remedy: 'write for example https://bank.example, and give the credentials as a token',
+    remedy: 'write for example https://bank.example, and give a token by ONCEPER_GATEWAY_TOKEN_FILE',
   });
 }
 

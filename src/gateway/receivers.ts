@@ -1,6 +1,7 @@
-import { Pool } from 'undici';
+import type { Pool } from 'undici';
 import { OnceperError } from '../kernel/error.ts';
 import type { NoticeAnswer } from '../kernel/notice.ts';
+import { openPool } from './connections.ts';
 import { type Exchange, exchange } from './http-call.ts';
 import type { Receivers } from './port.ts';
 import { patienceOf } from './retry-after.ts';
@@ -57,15 +58,7 @@ interface Line {
 function openLine({ name, url, secrets }: Receiver, timeoutMs: number): Line {
   const base = parseReceiverUrl(url);
   if (base === null) throw urlFault(name);
-  const pool = new Pool(base.origin, {
-    connections: RECEIVER_CONNECTIONS,
-    pipelining: 1,
-    connect: { timeout: timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
-    keepAliveTimeout: 4_000,
-  });
+  const pool = openPool(base.origin, { connections: RECEIVER_CONNECTIONS, timeoutMs });
   return { pool, path: base.pathname + base.search, signers: secrets.map(createWebhookSigner) };
 }
 

@@ -181,9 +181,15 @@ test('an address with credentials is refused without repeating them; a token is 
     expect(() => createHttpGateway({ ...options, url })).toThrow(expect.objectContaining({ code: 'gateway_url' }));
     expect(() => createHttpGateway({ ...options, url })).not.toThrow(/secret/);
   }
-  const trusted = gatewayTo((server.address() as AddressInfo).port, { token: 'secret' });
+  let token: string | null = 'secret';
+  const trusted = gatewayTo((server.address() as AddressInfo).port, { token: () => token });
   says(200, { data: [] });
   await trusted.lookUp(number);
-  expect(seen[0]?.headers.authorization).toBe('Bearer secret');
+  token = 'newer';
+  await trusted.send(number, body);
+  expect(seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer secret', 'Bearer newer']);
+  token = null;
+  expect(await trusted.send(number, body)).toEqual({ kind: 'unsent', code: 'gateway_token' });
+  expect(seen).toHaveLength(2);
   await trusted.close();
 });
