@@ -8,7 +8,7 @@ import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
-import { receiverList } from './receiver-list.ts';
+import { networkList, receiverList } from './receiver-list.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
 export interface Config {
@@ -55,6 +55,8 @@ export interface Config {
     readonly addresses: readonly ReceiverAddress[];
     /** Secrets as JSON, or the file that holds them; logged nowhere. */
     readonly secrets: string | null;
+    /** Internal networks in which receivers may be. */
+    readonly networks: readonly string[];
     readonly timeoutMs: number;
     /** CloudEvents' `source`. */
     readonly source: string;
@@ -126,6 +128,7 @@ const variables = z.strictObject({
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
   ONCEPER_RECEIVERS: receiverList.default([]),
   ONCEPER_RECEIVER_SECRETS: z.string().optional(),
+  ONCEPER_RECEIVER_NETWORKS: networkList.default([]),
   ONCEPER_RECEIVER_TIMEOUT: duration.default(10_000),
   ONCEPER_EVENT_SOURCE: z.string().regex(/^\S+$/, 'a URI without blanks').default('onceper'),
 });
@@ -184,6 +187,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     receivers: {
       addresses: own.ONCEPER_RECEIVERS,
       secrets: own.ONCEPER_RECEIVER_SECRETS ?? null,
+      networks: own.ONCEPER_RECEIVER_NETWORKS,
       timeoutMs: own.ONCEPER_RECEIVER_TIMEOUT,
       source: own.ONCEPER_EVENT_SOURCE,
     },

@@ -27,6 +27,8 @@ export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   gateway_terms: EXIT.usage,
   gateway_unset: EXIT.usage,
   gateway_url: EXIT.usage,
+  receiver_address: EXIT.usage,
+  receiver_network: EXIT.usage,
   receiver_secrets: EXIT.usage,
   receiver_url: EXIT.usage,
   file_unreadable: EXIT.usage,
