@@ -170,8 +170,22 @@ describe('a list', () => {
   test('throws when there is no list, because a missing page is not an empty one', async () => {
     says(200, { data: [transfer] });
     await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_answer' });
+    says(200, { data: [{ ...transfer, id: 'tr_\0' }], has_more: false });
+    await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_answer' });
     answerWith = (response) => response.socket?.resetAndDestroy();
     await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_unreachable' });
+  });
+
+  test('ends where a page shows the transfer again that it was to begin after, instead of going on for ever', async () => {
+    says(200, { data: [transfer], has_more: true });
+    await expect(gateway.list({ ...range, after: 'tr_1' })).rejects.toThrow(/page_repeated/);
+  });
+
+  test('keeps the digits of ids that are numbers, also as the place where the next page begins', async () => {
+    says(200, JSON.stringify({ data: [transfer], has_more: true }).replace('"tr_1"', '9007199254740993'));
+    const { transfers } = await gateway.list(range);
+    await gateway.list({ ...range, after: transfers[0]?.id ?? '' }).catch(() => undefined);
+    expect(new URL(seen[1]?.url ?? '', 'http://bank').searchParams.get('after')).toBe('9007199254740993');
   });
 });
 

@@ -92,6 +92,14 @@ const afterSends: SendCase[] = [
     0,
   ],
   [
+    'another transfer than the one that is recorded is for a person',
+    { ...fresh, counterpartyId: 'tr_0' },
+    accepted(),
+    'needs_attention',
+    'found_twice',
+    0,
+  ],
+  [
     'a transfer under another reference is for a person',
     fresh,
     accepted({ reference: 'x' }),

@@ -76,6 +76,22 @@ test('a reference that is not ours is for a person in a send’s answer, and pro
   expect(found).toMatchObject({ ended: 'needs_attention found_different', faults: [], fates: [] });
 });
 
+test('another transfer than the one that it was accepted as is for a person, and the recorded id stays', async () => {
+  await ledger.db.query(
+    `update onceper.outbox
+        set state = 'pending_external', attempts = 1, counterparty_id = 'tr_0',
+            first_sent_at = clock_timestamp(), last_sent_at = clock_timestamp()
+      where number = $1`,
+    [number],
+  );
+  expect(await against(stated({}))).toEqual({
+    ended: 'needs_attention found_twice',
+    counterpartyId: 'tr_0',
+    faults: [],
+    fates: [],
+  });
+});
+
 test('an id that is a number is kept digit by digit, and the payout has its fate', async () => {
   expect(await against(stated({ id: '9007199254740993' }))).toMatchObject({
     ended: 'succeeded',

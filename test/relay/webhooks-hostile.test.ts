@@ -54,6 +54,29 @@ describe('a message is refused once with 400, and stored nowhere, when it holds'
   });
 });
 
+describe('a message is kept once, posts nothing and waits for a person, when its transfer has', () => {
+  test.each([
+    ['an amount as a number', { amount: 1250 }, 'malformed_transfer'],
+    ['a fraction', { amount: '12.50' }, 'malformed_transfer'],
+    ['a negative amount', { amount: '-1250' }, 'malformed_transfer'],
+    ['an amount of 60,000 digits', { amount: '9'.repeat(60_000) }, 'malformed_transfer'],
+    ['no amount', { amount: undefined }, 'malformed_transfer'],
+    ['a currency in small letters', { currency: 'gbp' }, 'malformed_transfer'],
+    ['no currency', { currency: undefined }, 'malformed_transfer'],
+    ['no reference', { reference: undefined }, 'malformed_transfer'],
+    ['no id', { id: undefined }, 'malformed_transfer'],
+    ['another currency', { currency: 'EUR' }, 'found_different'],
+    ['another destination', { destination: 'm-2' }, 'found_different'],
+    ['another id', { id: 'tr_2' }, 'found_twice'],
+  ])('%s', async (_, changes, code) => {
+    const number = await sentEffect(ledger, endpoint.key, 'succeeded');
+    expect(await endpoint.post(messageOf(number, 'returned', changes))).toBe(204);
+    expect(await endpoint.states()).toEqual([`transfer.returned attention ${code}`]);
+    expect(await rowOf(ledger, number)).toMatchObject({ state: 'succeeded', counterpartyId: 'tr_1' });
+    expect(await fates(ledger.db)).toEqual([]);
+  });
+});
+
 test('an id of a message that is no plain text is refused once, and stored nowhere', async () => {
   const number = await sentEffect(ledger, endpoint.key);
   for (const id of [`msg_${'x'.repeat(300)}`, 'msg_\u0085']) {
