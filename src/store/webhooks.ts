@@ -172,11 +172,15 @@ export async function webhooksOf(tx: Tx, number: string): Promise<ShownWebhook[]
   return rows;
 }
 
-/** Messages that wait for a person, oldest first. */
+/** Messages that wait for a person, oldest first. One whose effect was resolved by hand after it came has been looked at. */
 export async function webhooksForAPerson(tx: Tx, limit: number): Promise<ShownWebhook[]> {
   const { rows } = await tx.query<ShownWebhook>(
     `select id, type, number, state, code, detail, received_at as "receivedAt"
-       from onceper.webhook where state = 'attention' order by received_at, id limit $1`,
+       from onceper.webhook w
+      where state = 'attention'
+        and not exists (select from onceper.outbox_act a
+                         where a.number = w.number and a.verb = 'resolve' and a.at > w.received_at)
+      order by received_at, id limit $1`,
     [limit],
   );
   return rows;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { checkWebhooks } from '../../src/ops/doctor-money.ts';
-import { showEffect } from '../../src/ops/outbox.ts';
+import { resolveEffect, showEffect } from '../../src/ops/outbox.ts';
+import { transaction } from '../../src/store/database.ts';
 import { typed } from '../app/command-line.ts';
-import { fates, useTestLedger } from '../support/ledger-rows.ts';
+import { fates, testRegistry, useTestLedger } from '../support/ledger-rows.ts';
 import { rowOf } from './harness.ts';
 import { messageOf, sentEffect, useTestEndpoint } from './webhook-endpoint.ts';
 
@@ -22,6 +23,19 @@ test('a return of another amount posts nothing, and outbox show, outbox list and
     state: 'fail',
     detail: expect.stringContaining(`${number}: ${detail}`) as string,
   });
+});
+
+test('what a person has resolved since waits for nobody, and what comes afterwards waits again', async () => {
+  const number = await sentEffect(ledger, endpoint.key, 'succeeded');
+  await endpoint.post(messageOf(number, 'failed'));
+  expect(await endpoint.states()).toEqual(['transfer.failed attention contradicts_succeeded']);
+  expect(await checkWebhooks(ledger.db)).toMatchObject({ state: 'fail' });
+  const told = { number, actor: 'user:ann', reason: 'bank letter', fate: 'returned', counterpartyId: null } as const;
+  await transaction(ledger.db, {}, (tx) => resolveEffect(tx, testRegistry(), told));
+  expect(await checkWebhooks(ledger.db)).toMatchObject({ state: 'ok' });
+  await endpoint.post(messageOf(number, 'returned', { amount: '1' }));
+  await endpoint.server.settled();
+  expect(await checkWebhooks(ledger.db)).toMatchObject({ state: 'fail' });
 });
 
 test('a part of a payout on its way puts the payout before a person, and a later message does not decide it', async () => {
