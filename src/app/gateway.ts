@@ -19,7 +19,7 @@ export interface ChosenGateway {
  * @throws OnceperError `gateway_unset`, `gateway_url`, `gateway_credentials`, `stripe_key`, `stripe_accounts`.
  */
 export function openGateway({ gateway: chosen }: Config): ChosenGateway {
-  const { kind, url, stripeKey, stripeAccounts, files, plainHttp, ...terms } = chosen;
+  const { kind, url, stripeKey, stripeAccounts, files, ...terms } = chosen;
   const { connections } = terms;
   if (kind === 'stripe') {
     refuseFiles(files, ['token', 'cert', 'key', 'ca'], 'Stripe knows us by ONCEPER_STRIPE_KEY alone');
@@ -39,10 +39,19 @@ export function openGateway({ gateway: chosen }: Config): ChosenGateway {
       'npx onceper gateway starts a simulator and prints its address; set ONCEPER_GATEWAY_URL to it',
     );
   }
-  const isPlain = url.startsWith('http:');
-  if (isPlain && plainHttp === 'loopback' && !isLoopback(new URL(url).hostname)) throw readableByAnyone();
-  if (isPlain) refuseFiles(files, ['cert', 'key', 'ca'], 'nobody looks at certificates over plain http');
+  refusePlainHttp(chosen);
+  if (isPlain(url)) refuseFiles(files, ['cert', 'key', 'ca'], 'nobody looks at certificates over plain http');
   return { gateway: createHttpGateway({ url, ...terms, ...readCredentials(files) }), address: url, connections };
+}
+
+/** Refuses an address to which payouts would go readable by anyone on the way. Throws OnceperError `gateway_url`. */
+export function refusePlainHttp({ url, plainHttp }: Pick<Config['gateway'], 'url' | 'plainHttp'>): void {
+  if (url === null || !isPlain(url) || plainHttp === 'anywhere') return;
+  if (!isLoopback(new URL(url).hostname)) throw readableByAnyone();
+}
+
+function isPlain(url: string): boolean {
+  return new URL(url).protocol === 'http:';
 }
 
 function isLoopback(hostname: string): boolean {

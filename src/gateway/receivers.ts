@@ -70,7 +70,7 @@ interface Line {
 function openLine({ name, url, secrets }: Receiver, timeoutMs: number, networks: Networks): Line {
   const base = parseReceiverUrl(url);
   if (base === null) throw urlFault(name);
-  if (networks.refuse(base.hostname) !== null) throw addressFault(name);
+  refuse(name, base, networks);
   const pool = openPool(base.origin, { connections: RECEIVER_CONNECTIONS, timeoutMs, ...networks });
   return { pool, path: base.pathname + base.search, signers: secrets.map(createWebhookSigner) };
 }
@@ -103,8 +103,15 @@ function answerOf(got: Exchange): NoticeAnswer {
   return { kind: 'unknown', code: `http_${status}`, status, retryAfterMs: status === 503 ? retryAfterMs : 0 };
 }
 
-function addressFault(name: string): OnceperError {
-  return new OnceperError({
+/** Refuses receivers whose address itself is internal and not in `networks`. Throws OnceperError `receiver_address`. */
+export function refuseInternal(receivers: readonly ReceiverAddress[], networks: readonly string[]): void {
+  const allowed = networksWith(networks);
+  for (const { name, url } of receivers) refuse(name, new URL(url), allowed);
+}
+
+function refuse(name: string, { hostname }: URL, networks: Networks): void {
+  if (networks.refuse(hostname) === null) return;
+  throw new OnceperError({
     code: 'receiver_address',
     message: `the address of receiver ${name} is internal`,
     remedy: 'list it, or its network, in ONCEPER_RECEIVER_NETWORKS, if it is meant',

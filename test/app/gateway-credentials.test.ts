@@ -167,6 +167,7 @@ describe('a relay does not start, and exits 2 naming the variable, when', () => 
   writeFileSync(at('two'), 'two tokens\n');
   test.each([
     ['plain http leads to another machine', { ONCEPER_GATEWAY_URL: REMOTE }, 'ONCEPER_GATEWAY_URL'],
+    ['plain http is written in capitals', { ONCEPER_GATEWAY_URL: 'HTTP://bank.example' }, 'ONCEPER_GATEWAY_URL'],
     [
       'plain http leads to a name that only looks like ours',
       { ONCEPER_GATEWAY_URL: 'http://127.0.0.1.nip.example' },
