@@ -3,7 +3,7 @@ import { openPool, type TlsIdentity } from './connections.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
 import { patienceOf } from './retry-after.ts';
-import { errorShape, pageShape, parseFoundTransfer, parseJson, parseStated } from './transfer.ts';
+import { errorShape, foundShape, pageShape, parseFoundTransfer, parseJson, parseStated } from './transfer.ts';
 
 export interface HttpGatewayOptions {
   /** Base address, for example `https://bank.example`; a path in it is kept. No credentials: those go in `token`. */
@@ -109,7 +109,7 @@ function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
   if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
   const { status, text } = got;
   if (status !== 200) return { kind: 'unknown', code: errorCode(text, status), status };
-  const page = parseStated(text, pageShape);
+  const page = parseStated(text, foundShape);
   if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
   // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.
   if (page.data.some((transfer) => transfer.reference !== number)) {
@@ -122,7 +122,7 @@ function pageOf(got: Exchange): Awaited<ReturnType<Gateway['list']>> {
   if (got.kind !== 'answered') throw listFault('gateway_unreachable', got.code);
   if (got.status !== 200) throw listFault('gateway_answer', errorCode(got.text, got.status));
   const page = parseStated(got.text, pageShape);
-  if (page?.has_more === undefined) throw listFault('gateway_answer', 'malformed_answer');
+  if (page === null) throw listFault('gateway_answer', 'malformed_answer');
   return { transfers: page.data, hasMore: page.has_more };
 }
 

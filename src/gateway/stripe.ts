@@ -6,7 +6,7 @@ import type { FoundTransfer, Gateway } from './port.ts';
 import { minorAmount, stripeAmount } from './stripe/amount.ts';
 import { listFault, lookUpAnswer, type ReadTransfer, sendAnswer } from './stripe/answers.ts';
 import { createTransport, type Transport } from './stripe/transport.ts';
-import { parseTransfer } from './transfer.ts';
+import { parseTransfer, unreadable } from './transfer.ts';
 
 export interface StripeGatewayOptions {
   /** A secret or restricted key; never printed. */
@@ -133,7 +133,9 @@ async function oldestFirst(
   const page = async (where: Stripe.TransferListParams) => {
     const called = await transport.call(async () => stripe.transfers.list({ created, ...where }));
     if (called.value === null) throw listFault(called);
-    const transfers = called.value.data.map((stated) => read(stated) ?? unreadable(stated.id));
+    const transfers = called.value.data.map(
+      (stated) => read(stated) ?? unreadable(stated.id, stated.transfer_group ?? stated.id),
+    );
     return { transfers, hasMore: called.value.has_more };
   };
   if (range.after !== undefined) {
@@ -151,11 +153,6 @@ async function oldestFirst(
     oldest = [...oldest, ...transfers].slice(-limit);
     if (!hasMore || transfers.length === 0) return { transfers: oldest.toReversed(), hasMore: seen > limit };
   }
-}
-
-/** A transfer that can't be read must not go missing from a reconciliation: it is stated, and matches nothing of ours. */
-function unreadable(id: string): FoundTransfer {
-  return { id, status: 'unreadable', amount: '0', currency: 'XXX', destination: id, reference: id };
 }
 
 function checkedKey(key: string): string {

@@ -31,8 +31,27 @@ export const foundTransferShape = z.object({
 /** A refusal. A code in another form is not taken over: it goes into logs, and free text can hold anything. */
 export const errorShape = z.object({ error: z.object({ code: z.string().regex(/^[\w.-]{1,64}$/) }) });
 
-/** The answer to GET /v1/transfers. */
-export const pageShape = z.object({ data: z.array(foundTransferShape), has_more: z.boolean().optional() });
+/** The answer to a look-up. */
+export const foundShape = z.object({ data: z.array(foundTransferShape) });
+
+/**
+ * A transfer of a list that can't be read. It must not go missing from a reconciliation, nor may a stranger's, whose reference
+ * can be anything, stop it: it is stated under its id, with its reference where that can be read, and matches no money of ours.
+ */
+const unreadableShape = z
+  .object({ id: foreignText(), reference: foreignText().optional().catch(undefined) })
+  .transform(({ id, reference = id }): FoundTransfer => unreadable(id, reference));
+
+/** A page of the answer to a range. */
+export const pageShape = z.object({
+  data: z.array(z.union([foundTransferShape, unreadableShape])),
+  has_more: z.boolean(),
+});
+
+/** A transfer that is known to be there, and no more. */
+export function unreadable(id: string, reference: string): FoundTransfer {
+  return { id, status: 'unreadable', amount: '0', currency: 'XXX', destination: id, reference };
+}
 
 /** The transfer that a frozen body states, or null where it states none. */
 export function parseTransfer(body: string): Transfer | null {

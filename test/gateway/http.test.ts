@@ -176,6 +176,18 @@ describe('a list', () => {
     await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_unreachable' });
   });
 
+  test('states a transfer that can’t be read, ours by its reference and a stranger’s by its id, instead of stopping', async () => {
+    const ours = { ...transfer, id: 'tr_2', amount: 1250 };
+    const stranger = { ...transfer, id: 'tr_3', reference: 'for Jane,\nwith thanks' };
+    says(200, { data: [transfer, ours, stranger], has_more: false });
+    const none = { status: 'unreadable', amount: '0', currency: 'XXX' };
+    expect((await gateway.list(range)).transfers).toEqual([
+      transfer,
+      { ...none, id: 'tr_2', destination: 'tr_2', reference: number },
+      { ...none, id: 'tr_3', destination: 'tr_3', reference: 'tr_3' },
+    ]);
+  });
+
   test('ends where a page shows the transfer again that it was to begin after, instead of going on for ever', async () => {
     says(200, { data: [transfer], has_more: true });
     await expect(gateway.list({ ...range, after: 'tr_1' })).rejects.toThrow(/page_repeated/);

@@ -129,6 +129,16 @@ describe('a look-up', () => {
   });
 });
 
+test('a list states a transfer that can’t be read under its number, so that it does not go missing', async () => {
+  await gateway.send(number, body);
+  const [made] = fake.transfers;
+  if (made === undefined) throw new Error('nothing was made');
+  made.currency = 'zzz';
+  const now = Date.now();
+  const range = { from: new Date(now - 60_000).toISOString(), to: new Date(now + 60_000).toISOString(), limit: 10 };
+  expect((await gateway.list(range)).transfers).toMatchObject([{ status: 'unreadable', reference: number }]);
+});
+
 test('an address over plain http to elsewhere, or with a path, is refused; so is a key with spaces; neither is repeated', () => {
   for (const url of [
     'http://stripe.example',
