@@ -7,7 +7,8 @@ import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
-import { receiverList } from './receiver-list.ts';
+import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
+import { networkList, receiverList } from './receiver-list.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
 export interface Config {
@@ -36,6 +37,10 @@ export interface Config {
     /** The file that names the connected account of each destination. */
     readonly stripeAccounts: string | null;
     readonly url: string | null;
+    /** Whether http may lead to another machine. */
+    readonly plainHttp: 'loopback' | 'anywhere';
+    /** The files of credentials; what they hold is logged nowhere. */
+    readonly files: GatewayFiles;
     readonly keyWindowMs: number;
     readonly visibilityDelayMs: number;
     readonly timeoutMs: number;
@@ -50,6 +55,8 @@ export interface Config {
     readonly addresses: readonly ReceiverAddress[];
     /** Secrets as JSON, or the file that holds them; logged nowhere. */
     readonly secrets: string | null;
+    /** Internal networks in which receivers may be. */
+    readonly networks: readonly string[];
     readonly timeoutMs: number;
     /** CloudEvents' `source`. */
     readonly source: string;
@@ -108,6 +115,11 @@ const variables = z.strictObject({
   ONCEPER_STRIPE_KEY: z.string().optional(),
   ONCEPER_STRIPE_ACCOUNTS: z.string().optional(),
   ONCEPER_GATEWAY_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ONCEPER_GATEWAY_PLAIN_HTTP: z.enum(['loopback', 'anywhere']).default('loopback'),
+  ONCEPER_GATEWAY_TOKEN_FILE: z.string().optional(),
+  ONCEPER_GATEWAY_CERT_FILE: z.string().optional(),
+  ONCEPER_GATEWAY_KEY_FILE: z.string().optional(),
+  ONCEPER_GATEWAY_CA_FILE: z.string().optional(),
   ONCEPER_GATEWAY_KEY_WINDOW: duration.default(86_400_000),
   ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
   ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
@@ -116,6 +128,7 @@ const variables = z.strictObject({
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
   ONCEPER_RECEIVERS: receiverList.default([]),
   ONCEPER_RECEIVER_SECRETS: z.string().optional(),
+  ONCEPER_RECEIVER_NETWORKS: networkList.default([]),
   ONCEPER_RECEIVER_TIMEOUT: duration.default(10_000),
   ONCEPER_EVENT_SOURCE: z.string().regex(/^\S+$/, 'a URI without blanks').default('onceper'),
 });
@@ -162,6 +175,8 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       stripeKey: own.ONCEPER_STRIPE_KEY ?? null,
       stripeAccounts: own.ONCEPER_STRIPE_ACCOUNTS ?? null,
       url: own.ONCEPER_GATEWAY_URL ?? null,
+      plainHttp: own.ONCEPER_GATEWAY_PLAIN_HTTP,
+      files: gatewayFiles(own),
       keyWindowMs: own.ONCEPER_GATEWAY_KEY_WINDOW,
       visibilityDelayMs: own.ONCEPER_GATEWAY_VISIBILITY_DELAY,
       timeoutMs: own.ONCEPER_GATEWAY_TIMEOUT,
@@ -172,6 +187,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     receivers: {
       addresses: own.ONCEPER_RECEIVERS,
       secrets: own.ONCEPER_RECEIVER_SECRETS ?? null,
+      networks: own.ONCEPER_RECEIVER_NETWORKS,
       timeoutMs: own.ONCEPER_RECEIVER_TIMEOUT,
       source: own.ONCEPER_EVENT_SOURCE,
     },

@@ -23,9 +23,12 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export const EXIT_OF_ERROR: Readonly<Record<string, ExitCode>> = {
   usage: EXIT.usage,
   bad_configuration: EXIT.usage,
+  gateway_credentials: EXIT.usage,
   gateway_terms: EXIT.usage,
   gateway_unset: EXIT.usage,
   gateway_url: EXIT.usage,
+  receiver_address: EXIT.usage,
+  receiver_network: EXIT.usage,
   receiver_secrets: EXIT.usage,
   receiver_url: EXIT.usage,
   file_unreadable: EXIT.usage,

@@ -5,6 +5,7 @@ import type { Gateway } from '../gateway/port.ts';
 import { createStripeGateway } from '../gateway/stripe.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Config } from './config.ts';
+import { readCredentials, refuseFiles } from './gateway-credentials.ts';
 
 /** The counterparty that is configured, and what a log may call it. */
 export interface ChosenGateway {
@@ -15,12 +16,13 @@ export interface ChosenGateway {
 
 /**
  * Opens the counterparty that ONCEPER_GATEWAY names; the caller closes it.
- * @throws OnceperError `gateway_unset`, `gateway_url`, `stripe_key`, `stripe_accounts`.
+ * @throws OnceperError `gateway_unset`, `gateway_url`, `gateway_credentials`, `stripe_key`, `stripe_accounts`.
  */
 export function openGateway({ gateway: chosen }: Config): ChosenGateway {
-  const { kind, url, stripeKey, stripeAccounts, ...terms } = chosen;
+  const { kind, url, stripeKey, stripeAccounts, files, ...terms } = chosen;
   const { connections } = terms;
   if (kind === 'stripe') {
+    refuseFiles(files, ['token', 'cert', 'key', 'ca'], 'Stripe knows us by ONCEPER_STRIPE_KEY alone');
     if (stripeKey === null)
       throw unset('ONCEPER_STRIPE_KEY', 'set it to a restricted key that may read and make transfers');
     const gateway = createStripeGateway({
@@ -37,7 +39,32 @@ export function openGateway({ gateway: chosen }: Config): ChosenGateway {
       'npx onceper gateway starts a simulator and prints its address; set ONCEPER_GATEWAY_URL to it',
     );
   }
-  return { gateway: createHttpGateway({ url, ...terms }), address: url, connections };
+  refusePlainHttp(chosen);
+  if (isPlain(url)) refuseFiles(files, ['cert', 'key', 'ca'], 'nobody looks at certificates over plain http');
+  return { gateway: createHttpGateway({ url, ...terms, ...readCredentials(files) }), address: url, connections };
+}
+
+/** Refuses an address to which payouts would go readable by anyone on the way. Throws OnceperError `gateway_url`. */
+export function refusePlainHttp({ url, plainHttp }: Pick<Config['gateway'], 'url' | 'plainHttp'>): void {
+  if (url === null || !isPlain(url) || plainHttp === 'anywhere') return;
+  if (!isLoopback(new URL(url).hostname)) throw readableByAnyone();
+}
+
+function isPlain(url: string): boolean {
+  return new URL(url).protocol === 'http:';
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+function readableByAnyone(): OnceperError {
+  return new OnceperError({
+    code: 'gateway_url',
+    message: 'the counterparty is on another machine, and over plain http anyone on the way reads and alters payouts',
+    remedy: 'write https, or set ONCEPER_GATEWAY_PLAIN_HTTP=anywhere where the way itself is yours',
+    at: 'ONCEPER_GATEWAY_URL',
+  });
 }
 
 /** One object of a JSON file: our destination, and Stripe's account of it. */

@@ -67,8 +67,8 @@ export function renderCleaned({ kind, deleted, batches }: Cleaned): string {
 }
 
 function renderWebhooks(session: Session, webhooks: OutboxList['webhooks']): string {
-  const rows = webhooks.map(({ receivedAt, id, type, number, state, code }) => {
-    return [receivedAt, id, type, number ?? '', state, code ?? ''];
+  const rows = webhooks.map(({ receivedAt, id, type, number, state, code, detail }) => {
+    return [receivedAt, id, type, number ?? '', state, code ?? '', detail ?? ''];
   });
-  return table(session, ['received', 'webhook', 'type', 'number', 'state', 'code'], rows);
+  return table(session, ['received', 'webhook', 'type', 'number', 'state', 'code', 'what differs'], rows);
 }

@@ -14,11 +14,12 @@ export function audienceOf({ receivers }: Config): Audience {
 
 /**
  * Opens the receivers that ONCEPER_RECEIVERS names, with their secrets; undefined where it names none. The caller closes them.
- * @throws OnceperError `receiver_secrets`.
+ * @throws OnceperError `receiver_secrets`, `receiver_address`.
  */
 export function openReceivers(config: Config): Receivers | undefined {
   const receivers = knownReceivers(config);
-  return receivers.length === 0 ? undefined : createReceivers(receivers, { timeoutMs: config.receivers.timeoutMs });
+  const { timeoutMs, networks } = config.receivers;
+  return receivers.length === 0 ? undefined : createReceivers(receivers, { timeoutMs, networks });
 }
 
 /**

@@ -59,6 +59,7 @@ export const receiverDown: Drill = {
 function environmentOf({ url, secret }: DrillReceiver): Record<string, string> {
   return {
     ONCEPER_RECEIVERS: `accounting=${url}`,
+    ONCEPER_RECEIVER_NETWORKS: new URL(url).hostname,
     ONCEPER_RECEIVER_SECRETS: JSON.stringify({ accounting: secret }),
     // A killed relay's lease is twice this and four seconds.
     ONCEPER_GATEWAY_TIMEOUT: '2s',

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Pool } from 'undici';
 import { codeOf } from '../kernel/error.ts';
+import { neverConnected } from './connections.ts';
 
 /** One HTTP exchange that came to its end, or the code of what ended it; `unsent` when no connection came about. */
 export type Exchange =
@@ -92,17 +93,6 @@ async function boundedText(
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');
-}
-
-const CONNECTING = new Set(['connect', 'getaddrinfo']);
-
-/** True only where no connection stood, so that no byte can have left. A reset of a standing one proves nothing. */
-function neverConnected(error: unknown): boolean {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(neverConnected);
-  if (codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT') return true;
-  return (
-    error instanceof Error && 'syscall' in error && typeof error.syscall === 'string' && CONNECTING.has(error.syscall)
-  );
 }
 
 /** A stable lower-case code; never the message, which can hold an address with its credentials. */

@@ -1,9 +1,9 @@
-import { Pool } from 'undici';
 import { OnceperError } from '../kernel/error.ts';
+import { openPool, type TlsIdentity } from './connections.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
 import { patienceOf } from './retry-after.ts';
-import { errorShape, pageShape, parseFoundTransfer, parseJson } from './transfer.ts';
+import { errorShape, foundShape, pageShape, parseFoundTransfer, parseJson, parseStated } from './transfer.ts';
 
 export interface HttpGatewayOptions {
   /** Base address, for example `https://bank.example`; a path in it is kept. No credentials: those go in `token`. */
@@ -13,8 +13,10 @@ export interface HttpGatewayOptions {
   /** Bounds one whole exchange. Too short, and slow successes must be looked up; too long, and a dead relay is noticed late. */
   readonly timeoutMs: number;
   readonly connections?: number;
-  /** Sent as `Authorization: Bearer …`; never printed. */
-  readonly token?: string;
+  /** Asked at each call, and sent as `Authorization: Bearer …`; never printed. Null where it can't be had: then nothing is sent. */
+  readonly token?: () => string | null;
+  /** For https. */
+  readonly tls?: TlsIdentity;
 }
 
 const TRANSFERS = '/v1/transfers';
@@ -23,36 +25,26 @@ const MAX_PAGE_BYTES = 16 * 1_024 * 1_024;
 const MAX_NUMBER_LENGTH = 255;
 
 /**
- * The counterparty that speaks the HTTP contract (DESIGN.md §7), over kept-alive connections, at most `connections` of
+ * The counterparty that speaks the HTTP contract (docs/gateway.md), over kept-alive connections, at most `connections` of
  * them. One call is one exchange: undici's pool repeats no request that may have been written.
  * @throws OnceperError `gateway_url` for an address that is not plain http(s).
  */
 export function createHttpGateway(options: HttpGatewayOptions): Gateway {
   const base = parseBase(options.url);
-  const pool = new Pool(base.origin, {
-    connections: options.connections ?? 32,
-    pipelining: 1,
-    connect: { timeout: options.timeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.timeoutMs,
-    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
-    keepAliveTimeout: 4_000,
-  });
+  const { timeoutMs, tls } = options;
+  const connections = options.connections ?? 32;
+  const pool = openPool(base.origin, { connections, timeoutMs, ...(tls === undefined ? {} : { tls }) });
   const path = base.pathname.replace(/\/$/, '') + TRANSFERS;
-  const credentials: Record<string, string> =
-    options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
-  const call = (part: Pick<Call, 'method' | 'path'> & Partial<Call>) =>
-    exchange(pool, {
-      headers: { accept: 'application/json', ...credentials },
-      timeoutMs: options.timeoutMs,
-      maxBytes: MAX_ANSWER_BYTES,
-      signal: undefined,
-      ...part,
-    });
+  const call = async (part: Pick<Call, 'method' | 'path'> & Partial<Call>): Promise<Exchange> => {
+    const credentials = credentialsOf(options);
+    if (credentials === null) return { kind: 'unsent', code: 'gateway_token' };
+    const headers = { ...(part.headers ?? { accept: 'application/json' }), ...credentials };
+    return exchange(pool, { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: undefined, ...part, headers });
+  };
   return {
     properties: propertiesOf(options),
     async send(number, body, signal) {
-      const headers = { 'content-type': 'application/json', 'idempotency-key': number, ...credentials };
+      const headers = { 'content-type': 'application/json', 'idempotency-key': number };
       return sendAnswer(await call({ method: 'POST', path, headers, body, signal }));
     },
     async lookUp(number, signal) {
@@ -62,10 +54,19 @@ export function createHttpGateway(options: HttpGatewayOptions): Gateway {
     async list(range) {
       const query = new URLSearchParams({ from: range.from, to: range.to, limit: String(range.limit) });
       if (range.after !== undefined) query.set('after', range.after);
-      return pageOf(await call({ method: 'GET', path: `${path}?${query.toString()}`, maxBytes: MAX_PAGE_BYTES }));
+      const page = pageOf(await call({ method: 'GET', path: `${path}?${query.toString()}`, maxBytes: MAX_PAGE_BYTES }));
+      // Asked for more of them, it would show the same ones for ever.
+      if (page.transfers.some(({ id }) => id === range.after)) throw listFault('gateway_answer', 'page_repeated');
+      return page;
     },
     close: () => pool.close(),
   };
+}
+
+function credentialsOf({ token }: HttpGatewayOptions): Record<string, string> | null {
+  if (token === undefined) return {};
+  const stated = token();
+  return stated === null ? null : { authorization: `Bearer ${stated}` };
 }
 
 function propertiesOf(options: HttpGatewayOptions): GatewayProperties {
@@ -80,7 +81,7 @@ function parseBase(url: string): URL {
   throw new OnceperError({
     code: 'gateway_url',
     message: 'the gateway’s address is no plain http or https address without credentials and query',
-    remedy: 'write for example https://bank.example, and give the credentials as a token',
+    remedy: 'write for example https://bank.example, and give a token by ONCEPER_GATEWAY_TOKEN_FILE',
   });
 }
 
@@ -108,7 +109,7 @@ function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
   if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
   const { status, text } = got;
   if (status !== 200) return { kind: 'unknown', code: errorCode(text, status), status };
-  const page = parseJson(text, pageShape);
+  const page = parseStated(text, foundShape);
   if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
   // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.
   if (page.data.some((transfer) => transfer.reference !== number)) {
@@ -120,8 +121,8 @@ function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
 function pageOf(got: Exchange): Awaited<ReturnType<Gateway['list']>> {
   if (got.kind !== 'answered') throw listFault('gateway_unreachable', got.code);
   if (got.status !== 200) throw listFault('gateway_answer', errorCode(got.text, got.status));
-  const page = parseJson(got.text, pageShape);
-  if (page?.has_more === undefined) throw listFault('gateway_answer', 'malformed_answer');
+  const page = parseStated(got.text, pageShape);
+  if (page === null) throw listFault('gateway_answer', 'malformed_answer');
   return { transfers: page.data, hasMore: page.has_more };
 }
 

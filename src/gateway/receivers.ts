@@ -1,7 +1,10 @@
-import { Pool } from 'undici';
+import type { LookupFunction } from 'node:net';
+import type { Pool } from 'undici';
 import { OnceperError } from '../kernel/error.ts';
 import type { NoticeAnswer } from '../kernel/notice.ts';
+import { openPool } from './connections.ts';
 import { type Exchange, exchange } from './http-call.ts';
+import { type Networks, networksWith } from './networks.ts';
 import type { Receivers } from './port.ts';
 import { patienceOf } from './retry-after.ts';
 import { createWebhookSigner, type WebhookSigner } from './webhook-signature.ts';
@@ -18,6 +21,14 @@ export interface Receiver extends ReceiverAddress {
   readonly secrets: readonly string[];
 }
 
+export interface ReceiverOptions {
+  readonly timeoutMs: number;
+  /** Internal networks, as address/bits or address, in which receivers may be. Without them receivers are outside. */
+  readonly networks?: readonly string[];
+  /** The system's by default. */
+  readonly resolve?: LookupFunction;
+}
+
 /** What a receiver says in its answer is of no interest, and one that never ends must not be read. */
 const MAX_ANSWER_BYTES = 16 * 1_024;
 
@@ -27,12 +38,14 @@ export const RECEIVER_CONNECTIONS = 4;
 /**
  * The adapter for destinations of kind webhook: events in the envelope of Standard Webhooks. webhook-id is the number, and
  * every send repeats the same bytes under it; webhook-timestamp is the try's own time, so that a late try is fresh. Redirects
- * are not followed.
- * @throws OnceperError `receiver_url`, `webhook_secret`.
+ * are not followed. A receiver lies outside, or in one of the networks that are allowed; what its name leads to is looked at
+ * for each connection, and again where it has come about. One that leads elsewhere is `unsent`.
+ * @throws OnceperError `receiver_url`, `receiver_address`, `receiver_network`, `webhook_secret`.
  */
-export function createReceivers(receivers: readonly Receiver[], options: { readonly timeoutMs: number }): Receivers {
-  const { timeoutMs } = options;
-  const lines = new Map(receivers.map((receiver) => [receiver.name, openLine(receiver, timeoutMs)]));
+export function createReceivers(receivers: readonly Receiver[], options: ReceiverOptions): Receivers {
+  const { timeoutMs, networks = [] } = options;
+  const allowed = networksWith(networks, options.resolve);
+  const lines = new Map(receivers.map((receiver) => [receiver.name, openLine(receiver, timeoutMs, allowed)]));
   return {
     timeoutMs,
     async send(receiver, number, body, signal) {
@@ -54,18 +67,11 @@ interface Line {
   readonly signers: readonly WebhookSigner[];
 }
 
-function openLine({ name, url, secrets }: Receiver, timeoutMs: number): Line {
+function openLine({ name, url, secrets }: Receiver, timeoutMs: number, networks: Networks): Line {
   const base = parseReceiverUrl(url);
   if (base === null) throw urlFault(name);
-  const pool = new Pool(base.origin, {
-    connections: RECEIVER_CONNECTIONS,
-    pipelining: 1,
-    connect: { timeout: timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    // Below the five seconds after which node's servers close: a send into a closing connection would be an unknown.
-    keepAliveTimeout: 4_000,
-  });
+  refuse(name, base, networks);
+  const pool = openPool(base.origin, { connections: RECEIVER_CONNECTIONS, timeoutMs, ...networks });
   return { pool, path: base.pathname + base.search, signers: secrets.map(createWebhookSigner) };
 }
 
@@ -95,6 +101,22 @@ function answerOf(got: Exchange): NoticeAnswer {
   const retryAfterMs = got.kind === 'answered' ? patienceOf(got.headers) : 0;
   if (status === 429) return { kind: 'busy', retryAfterMs, status };
   return { kind: 'unknown', code: `http_${status}`, status, retryAfterMs: status === 503 ? retryAfterMs : 0 };
+}
+
+/** Refuses receivers whose address itself is internal and not in `networks`. Throws OnceperError `receiver_address`. */
+export function refuseInternal(receivers: readonly ReceiverAddress[], networks: readonly string[]): void {
+  const allowed = networksWith(networks);
+  for (const { name, url } of receivers) refuse(name, new URL(url), allowed);
+}
+
+function refuse(name: string, { hostname }: URL, networks: Networks): void {
+  if (networks.refuse(hostname) === null) return;
+  throw new OnceperError({
+    code: 'receiver_address',
+    message: `the address of receiver ${name} is internal`,
+    remedy: 'list it, or its network, in ONCEPER_RECEIVER_NETWORKS, if it is meant',
+    at: name,
+  });
 }
 
 function urlFault(name: string): OnceperError {

@@ -1,11 +1,12 @@
 import Stripe from 'stripe';
 import { z } from 'zod';
 import { OnceperError } from '../kernel/error.ts';
+import { foreignText } from './foreign-text.ts';
 import type { FoundTransfer, Gateway } from './port.ts';
 import { minorAmount, stripeAmount } from './stripe/amount.ts';
 import { listFault, lookUpAnswer, type ReadTransfer, sendAnswer } from './stripe/answers.ts';
 import { createTransport, type Transport } from './stripe/transport.ts';
-import { parseTransfer } from './transfer.ts';
+import { parseTransfer, unreadable } from './transfer.ts';
 
 export interface StripeGatewayOptions {
   /** A secret or restricted key; never printed. */
@@ -28,13 +29,13 @@ const DESTINATION = 'onceper_destination';
 
 /** The parts of a transfer that are read; Stripe may state more. */
 const transferShape = z.object({
-  id: z.string().min(1),
+  id: foreignText(),
   amount: z.number(),
   amount_reversed: z.number(),
   currency: z.string(),
-  destination: z.string().min(1),
+  destination: foreignText(),
   reversed: z.boolean(),
-  transfer_group: z.string().min(1).nullable(),
+  transfer_group: foreignText().nullable(),
   metadata: z.record(z.string(), z.string()),
 });
 
@@ -99,14 +100,19 @@ function paramsOf(
 function readTransfer(stated: unknown, accountOf: (destination: string) => string | null): FoundTransfer | null {
   const parsed = transferShape.safeParse(stated);
   if (!parsed.success) return null;
-  const { id, destination: account, reversed, transfer_group: group, metadata } = parsed.data;
+  const { id, destination: account, transfer_group: group, metadata } = parsed.data;
   const currency = parsed.data.currency.toUpperCase();
   const amount = minorAmount(parsed.data.amount, currency);
   if (amount === null) return null;
   const named = metadata[DESTINATION];
   const destination = named !== undefined && accountOf(named) === account ? named : account;
-  const partly = parsed.data.amount_reversed > 0 ? 'partly_reversed' : 'succeeded';
-  return { id, status: reversed ? 'returned' : partly, amount, currency, destination, reference: group ?? id };
+  return { id, status: statusOf(parsed.data), amount, currency, destination, reference: group ?? id };
+}
+
+/** Stripe states what came back beside what was sent: all of it is a return, and anything else a person's. */
+function statusOf(stated: Pick<z.infer<typeof transferShape>, 'amount' | 'amount_reversed' | 'reversed'>): string {
+  if (stated.amount_reversed === stated.amount && stated.reversed) return 'returned';
+  return stated.amount_reversed > 0 || stated.reversed ? 'returned_in_part' : 'succeeded';
 }
 
 type Range = Parameters<Gateway['list']>[0];
@@ -127,7 +133,9 @@ async function oldestFirst(
   const page = async (where: Stripe.TransferListParams) => {
     const called = await transport.call(async () => stripe.transfers.list({ created, ...where }));
     if (called.value === null) throw listFault(called);
-    const transfers = called.value.data.map((stated) => read(stated) ?? unreadable(stated.id));
+    const transfers = called.value.data.map(
+      (stated) => read(stated) ?? unreadable(stated.id, stated.transfer_group ?? stated.id),
+    );
     return { transfers, hasMore: called.value.has_more };
   };
   if (range.after !== undefined) {
@@ -145,11 +153,6 @@ async function oldestFirst(
     oldest = [...oldest, ...transfers].slice(-limit);
     if (!hasMore || transfers.length === 0) return { transfers: oldest.toReversed(), hasMore: seen > limit };
   }
-}
-
-/** A transfer that can't be read must not go missing from a reconciliation: it is stated, and matches nothing of ours. */
-function unreadable(id: string): FoundTransfer {
-  return { id, status: 'unreadable', amount: '0', currency: 'XXX', destination: id, reference: id };
 }
 
 function checkedKey(key: string): string {

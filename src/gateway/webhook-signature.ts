@@ -1,5 +1,6 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { OnceperError } from '../kernel/error.ts';
+import { isForeignText } from './foreign-text.ts';
 
 /** The headers of Standard Webhooks, by which a message is signed and recognised. */
 interface WebhookHeaders {
@@ -46,7 +47,7 @@ export function createWebhookSigner(secret: string): WebhookSigner {
         if (error instanceof WebhookVerificationError) return { kind: 'refused', why: error.message };
         throw error;
       }
-      if (id.length > MAX_ID_LENGTH) return { kind: 'refused', why: 'the id is too long' };
+      if (!isForeignText(id, MAX_ID_LENGTH)) return { kind: 'refused', why: 'the id is too long, or no plain text' };
       return { kind: 'genuine', id, text };
     },
   };

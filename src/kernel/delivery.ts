@@ -1,5 +1,5 @@
 import { OnceperError } from './error.ts';
-import type { FoundTransfer, LookUpAnswer, SendAnswer, Transfer } from './transfer.ts';
+import { differenceOf, type FoundTransfer, type LookUpAnswer, type SendAnswer, type Transfer } from './transfer.ts';
 import type { EffectState } from './transitions.ts';
 
 /**
@@ -45,6 +45,8 @@ export interface EffectInHand {
   readonly lookUps: number;
   readonly firstSentAgeMs: number | null;
   readonly lastSentAgeMs: number | null;
+  /** The counterparty's id of the transfer, where one has been stated. */
+  readonly counterpartyId?: string | null;
 }
 
 /** What becomes of the effect; `delayMs` is when it is due again, 0 where it needs the relay no more. */
@@ -122,7 +124,7 @@ export function afterSend(
   const later = backOffMs(effect.attempts + effect.lookUps, terms.backOff, jitter);
   switch (answer.kind) {
     case 'accepted':
-      return known(expected, [answer.transfer], later);
+      return known(effect, expected, [answer.transfer], later);
     case 'key_reused':
       return becomes('needs_attention', 'key_reused');
     case 'in_flight':
@@ -156,7 +158,7 @@ export function afterLookUp(
     case 'found':
       return expected === null
         ? becomes('needs_attention', 'malformed_body')
-        : known(expected, answer.transfers, later);
+        : known(effect, expected, answer.transfers, later);
     case 'unknown':
       if (effect.before === 'pending_external') return waits('pending_external', later, answer.code);
       if (effect.lookUps >= terms.budget.lookUps) return becomes('needs_attention', 'exhausted');
@@ -186,11 +188,14 @@ function afterNotFound(
 }
 
 /** The verdict on a transfer that the counterparty shows: one, for the same money to the same place, or a person looks. */
-function known(expected: Transfer, transfers: readonly FoundTransfer[], later: number): Verdict {
+function known(effect: EffectInHand, expected: Transfer, transfers: readonly FoundTransfer[], later: number): Verdict {
   const [transfer, second] = transfers;
   if (transfer === undefined || second !== undefined) return becomes('needs_attention', 'found_twice');
   const { id } = transfer;
-  if (!isSameTransfer(expected, transfer)) return becomes('needs_attention', 'found_different', id);
+  const recorded = effect.counterpartyId ?? id;
+  const difference = differenceOf(expected, transfer, transfer.status);
+  if (difference !== null) return becomes('needs_attention', difference.code, recorded);
+  if (recorded !== id) return becomes('needs_attention', 'found_twice', recorded);
   switch (transfer.status) {
     case 'succeeded':
       return becomes('succeeded', null, id);
@@ -203,16 +208,6 @@ function known(expected: Transfer, transfers: readonly FoundTransfer[], later: n
     default:
       return becomes('needs_attention', 'unknown_status', id);
   }
-}
-
-/** True where both state the same money to the same place under the same number. */
-export function isSameTransfer(expected: Transfer, found: Transfer): boolean {
-  return (
-    expected.amount === found.amount &&
-    expected.currency === found.currency &&
-    expected.destination === found.destination &&
-    expected.reference === found.reference
-  );
 }
 
 /** This send did nothing. Only where no earlier one can have acted either may the effect wait as pending, or end as dead. */

@@ -1,5 +1,5 @@
-import { isSameTransfer, type Verdict } from './delivery.ts';
-import type { FoundTransfer, Transfer } from './transfer.ts';
+import type { Verdict } from './delivery.ts';
+import { differenceOf, type FoundTransfer, type Transfer } from './transfer.ts';
 import type { EffectState } from './transitions.ts';
 
 /** An effect as a webhook finds it. */
@@ -11,21 +11,22 @@ export interface EffectToldOf {
 
 /**
  * What a webhook means for its effect: a new state; `stale` where it says what is known already or was true earlier;
- * `attention` where it contradicts a fate that is recorded, which stays as it is until a person has looked.
+ * `attention` where it contradicts what is recorded, which stays as it is until a person has looked. `detail` says in words
+ * what differs, null where nothing does.
  */
 export type Told =
-  | { readonly kind: 'becomes'; readonly verdict: Verdict }
+  | { readonly kind: 'becomes'; readonly verdict: Verdict; readonly detail: string | null }
   | { readonly kind: 'stale' }
-  | { readonly kind: 'attention'; readonly code: string };
+  | { readonly kind: 'attention'; readonly code: string; readonly detail: string | null };
 
 /** Where a person compares two transfers, a third voice must not decide. */
-const NOT_BY_WEBHOOK: ReadonlySet<string> = new Set(['found_twice', 'found_different']);
+const NOT_BY_WEBHOOK: ReadonlySet<string> = new Set(['found_twice', 'found_different', 'returned_in_part']);
 
 /**
- * What a webhook of `type` (`transfer.<status>`) about `transfer` means. Webhooks come twice, late and out of order, so the
- * answer depends on the recorded state alone and never on what came before: `returned` before `succeeded` is returned.
- * An effect that the ledger believes unsent becomes `unknown`, so that it is looked up instead of sent. `expected` is what
- * its frozen body states.
+ * What a webhook of `type` (`transfer.<status>`) about `transfer` means. Whatever its status, it counts only for the money,
+ * the place and the transfer that the effect is about. Webhooks come twice, late and out of order, so the answer depends on
+ * the recorded state alone and never on what came before: `returned` before `succeeded` is returned. An effect that the
+ * ledger believes unsent becomes `unknown`, so that it is looked up instead of sent. `expected` is what its frozen body states.
  */
 export function afterWebhook(
   effect: EffectToldOf,
@@ -34,9 +35,15 @@ export function afterWebhook(
   transfer: FoundTransfer,
 ): Told {
   const status = type.slice(type.indexOf('.') + 1);
+  const difference = differenceOf(expected, transfer, status);
+  if (effect.state === 'pending') return becomes('unknown', 'told_by_webhook', null, difference?.words ?? null);
+  if (difference !== null) return wonder(effect, difference.code, transfer.id, difference.words);
+  if (effect.counterpartyId !== null && effect.counterpartyId !== transfer.id) {
+    return wonder(effect, 'found_twice', transfer.id, `transfer ${transfer.id} beside ${effect.counterpartyId}`);
+  }
   switch (effect.state) {
     case 'succeeded':
-      return afterSuccess(effect, status, transfer);
+      return afterSuccess(status, transfer);
     case 'returned':
       return ['pending', 'succeeded', 'returned'].includes(status) ? STALE : attention('contradicts_returned');
     case 'failed':
@@ -47,22 +54,16 @@ export function afterWebhook(
       if (status === 'pending') return STALE;
       if (NOT_BY_WEBHOOK.has(effect.code ?? '')) return attention('waits_for_a_person');
       break;
-    case 'pending':
-      return becomes('unknown', 'told_by_webhook', null);
     case 'sending':
     case 'unknown':
     case 'pending_external':
       break;
   }
-  return afterNews(effect, expected, status, transfer);
+  return afterNews(effect, status, transfer);
 }
 
 /** The effect is unfinished, or put before a person for want of proof. */
-function afterNews(effect: EffectToldOf, expected: Transfer | null, status: string, transfer: FoundTransfer): Told {
-  if (expected === null || !isSameTransfer(expected, transfer)) return wonder(effect, 'found_different', transfer.id);
-  if (effect.counterpartyId !== null && effect.counterpartyId !== transfer.id) {
-    return wonder(effect, 'found_twice', transfer.id);
-  }
+function afterNews(effect: EffectToldOf, status: string, transfer: FoundTransfer): Told {
   switch (status) {
     case 'succeeded':
     case 'returned':
@@ -77,26 +78,34 @@ function afterNews(effect: EffectToldOf, expected: Transfer | null, status: stri
   }
 }
 
-function afterSuccess(effect: EffectToldOf, status: string, transfer: FoundTransfer): Told {
-  if (effect.counterpartyId !== transfer.id) return attention('found_twice');
+function afterSuccess(status: string, transfer: FoundTransfer): Told {
   if (status === 'returned') return becomes('returned', null, transfer.id);
   return status === 'succeeded' || status === 'pending' ? STALE : attention('contradicts_succeeded');
 }
 
-/** A person looks: at the effect, or at the webhook alone where the effect waits for one already. */
-function wonder(effect: EffectToldOf, code: string, id: string): Told {
-  return effect.state === 'needs_attention' ? attention(code) : becomes('needs_attention', code, id);
+/** States from which a webhook may put the effect itself before a person; in every other one, the webhook alone. */
+const IN_DOUBT: ReadonlySet<EffectState> = new Set(['sending', 'unknown', 'pending_external']);
+
+/** A person looks. An id that is recorded stays: what wonders us is not what we go by. */
+function wonder(effect: EffectToldOf, code: string, id: string, detail: string | null = null): Told {
+  if (!IN_DOUBT.has(effect.state)) return attention(code, detail);
+  return becomes('needs_attention', code, effect.counterpartyId ?? id, detail);
 }
 
 const STALE: Told = { kind: 'stale' };
 
-function attention(code: string): Told {
-  return { kind: 'attention', code };
+function attention(code: string, detail: string | null = null): Told {
+  return { kind: 'attention', code, detail };
 }
 
-function becomes(state: Verdict['state'], code: string | null, counterpartyId: string | null): Told {
+function becomes(
+  state: Verdict['state'],
+  code: string | null,
+  counterpartyId: string | null,
+  detail: string | null = null,
+): Told {
   const delayMs = state === 'pending_external' ? EXTERNAL_LOOK_UP_MS : 0;
-  return { kind: 'becomes', verdict: { kind: 'becomes', state, delayMs, code, counterpartyId } };
+  return { kind: 'becomes', verdict: { kind: 'becomes', state, delayMs, code, counterpartyId }, detail };
 }
 
 /** Further webhooks are expected, and may be lost: until then a look-up asks once in a while. */

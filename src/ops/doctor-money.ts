@@ -39,5 +39,7 @@ export async function checkWebhooks(db: Database): Promise<Check> {
   if (waiting.length === 0) return ok('webhooks', 'none waits for a person');
   const codes = [...new Set(waiting.map(({ code }) => code ?? ''))].sort().join(', ');
   const count = waiting.length === MOST ? `${MOST} or more` : String(waiting.length);
-  return fail('webhooks', `${count} could not be applied: ${codes}`, 'npx onceper outbox list');
+  const [first] = waiting.filter(({ detail }) => detail !== null);
+  const such = first === undefined ? '' : `; ${first.number ?? first.id}: ${first.detail ?? ''}`;
+  return fail('webhooks', `${count} could not be applied: ${codes}${such}`, 'npx onceper outbox list');
 }

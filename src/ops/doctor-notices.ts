@@ -20,9 +20,13 @@ function lateRow({ destination, count, ageMs, code }: NoticesOwed): Check {
   const parsed = parseDestination(destination);
   const receiver = parsed.kind === 'webhook' ? parsed.receiver : destination;
   const detail = `${receiver} has not acknowledged ${count}, tried for ${inWords(ageMs ?? 0)}: ${code ?? 'no answer'}`;
-  const remedy =
-    code === 'receiver_unknown'
-      ? `name ${receiver} in the relay’s ONCEPER_RECEIVERS`
-      : `look at the receiver; the relay goes on by itself (npx onceper outbox list --state pending,unknown)`;
-  return warn('notices', detail, remedy);
+  return warn('notices', detail, remedyOf(code, receiver));
+}
+
+function remedyOf(code: string | null, receiver: string): string {
+  if (code === 'receiver_unknown') return `name ${receiver} in the relay’s ONCEPER_RECEIVERS`;
+  if (code === 'address_refused') {
+    return 'its name leads to an internal address: if it is meant, list that in the relay’s ONCEPER_RECEIVER_NETWORKS';
+  }
+  return 'look at the receiver; the relay goes on by itself (npx onceper outbox list --state pending,unknown)';
 }

@@ -55,7 +55,7 @@ export async function takeDueEffects(
        from due
       where o.ctid = due.place
      returning o.number, due.job, o.key, o.subject, o.destination, o.body, o.fence, o.attempts, o.lookups as "lookUps",
-               due.state as before,
+               due.state as before, o.counterparty_id as "counterpartyId",
                (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
                (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs"`,
     [options.limit, options.leaseMs, options.jobs],

@@ -22,6 +22,8 @@ export interface ShownWebhook {
   readonly number: string | null;
   readonly state: WebhookState;
   readonly code: string | null;
+  /** In words what it says otherwise than the effect, amounts in minor units; null where nothing differs. */
+  readonly detail: string | null;
   readonly receivedAt: Instant;
 }
 
@@ -80,12 +82,16 @@ export async function lockToldEffect(tx: Tx, number: string): Promise<ToldEffect
 export async function decideWebhook(
   tx: Tx,
   id: string,
-  state: Exclude<WebhookState, 'stored'>,
-  code: string | null,
+  decision: {
+    readonly state: Exclude<WebhookState, 'stored'>;
+    readonly code: string | null;
+    readonly detail: string | null;
+  },
 ): Promise<void> {
   await tx.query(
-    `update onceper.webhook set state = $2, code = $3, decided_at = clock_timestamp() where id = $1 and state = 'stored'`,
-    [id, state, code],
+    `update onceper.webhook
+        set state = $2, code = $3, detail = $4, decided_at = clock_timestamp() where id = $1 and state = 'stored'`,
+    [id, decision.state, decision.code, decision.detail],
   );
 }
 
@@ -159,18 +165,22 @@ async function writeVerdict(tx: Tx, effect: ToldEffect, verdict: Verdict): Promi
 /** Messages about a number, oldest first. */
 export async function webhooksOf(tx: Tx, number: string): Promise<ShownWebhook[]> {
   const { rows } = await tx.query<ShownWebhook>(
-    `select id, type, number, state, code, received_at as "receivedAt"
+    `select id, type, number, state, code, detail, received_at as "receivedAt"
        from onceper.webhook where number = $1 order by received_at, id`,
     [number],
   );
   return rows;
 }
 
-/** Messages that wait for a person, oldest first. */
+/** Messages that wait for a person, oldest first. One whose effect was resolved by hand after it came has been looked at. */
 export async function webhooksForAPerson(tx: Tx, limit: number): Promise<ShownWebhook[]> {
   const { rows } = await tx.query<ShownWebhook>(
-    `select id, type, number, state, code, received_at as "receivedAt"
-       from onceper.webhook where state = 'attention' order by received_at, id limit $1`,
+    `select id, type, number, state, code, detail, received_at as "receivedAt"
+       from onceper.webhook w
+      where state = 'attention'
+        and not exists (select from onceper.outbox_act a
+                         where a.number = w.number and a.verb = 'resolve' and a.at > w.received_at)
+      order by received_at, id limit $1`,
     [limit],
   );
   return rows;

@@ -125,6 +125,17 @@ describe('doctor', () => {
     expect(row('periods of tiny')).toBeUndefined();
   });
 
+  test('says of a counterparty over plain http, and of a receiver inside, what a relay would say at its start', async () => {
+    const { exit, row } = await doctor({
+      ...environment,
+      ONCEPER_GATEWAY_URL: 'http://bank.example',
+      ONCEPER_RECEIVERS: 'archive=http://10.20.0.7/',
+    });
+    expect(row('gateway')).toMatchObject({ state: 'fail', remedy: expect.stringContaining('_PLAIN_HTTP=anywhere') });
+    expect(row('receivers')).toMatchObject({ state: 'fail', remedy: expect.stringContaining('_RECEIVER_NETWORKS') });
+    expect(exit).toBe(6);
+  });
+
   test('prints a table for a person, in colour on a terminal unless NO_COLOR is set', async () => {
     const plain = await typed(['doctor'], environment, { jobs });
     expect(plain.out).toMatch(new RegExp(`^ok {4}database {2,}${postgres.replaceAll('.', '[.]')}`, 'm'));

@@ -6,6 +6,7 @@ import { audienceOf, knownReceivers, openReceivers } from '../../src/app/receive
 import { TEST_SECRET } from '../support/receiver.ts';
 import { emptyHome, typed } from './command-line.ts';
 
+const SECRETS = JSON.stringify({ archive: TEST_SECRET });
 const BOTH = 'accounting=https://accounting.example/hooks?a=1,2  archive=http://127.0.0.1:8300';
 const given = (variables: Readonly<Record<string, string>>) => loadConfig({ ONCEPER_HOME: emptyHome, ...variables });
 
@@ -48,6 +49,19 @@ describe('receivers', () => {
   ])('%s is no list of receivers, and stops the start by its name', (list) => {
     expect(() => given({ ONCEPER_RECEIVERS: list })).toThrow(
       expect.objectContaining({ code: 'bad_configuration', at: 'ONCEPER_RECEIVERS' }),
+    );
+  });
+
+  test('are outside, or in the networks that are listed, with blanks or commas between them', async () => {
+    const inside = { ONCEPER_RECEIVERS: 'archive=http://10.20.0.7/', ONCEPER_RECEIVER_SECRETS: SECRETS };
+    const printed = await typed(['relay'], inside);
+    expect(printed.err).toMatch(/^receiver_address: .* \(archive\) — .*ONCEPER_RECEIVER_NETWORKS/);
+    expect(printed.code).toBe(2);
+    const config = given({ ...inside, ONCEPER_RECEIVER_NETWORKS: '127.0.0.1, 10.20.0.0/16  fd00::/8' });
+    expect(config.receivers.networks).toEqual(['127.0.0.1', '10.20.0.0/16', 'fd00::/8']);
+    await openReceivers(config)?.close();
+    expect(() => given({ ONCEPER_RECEIVER_NETWORKS: 'localhost' })).toThrow(
+      expect.objectContaining({ code: 'bad_configuration', at: 'ONCEPER_RECEIVER_NETWORKS' }),
     );
   });
 

@@ -70,6 +70,7 @@ test.each(OURS.flatMap(({ name, preset }) => (preset === null ? [] : [{ name, pr
     const words = new Map([
       ['info', 'error'],
       ['http', 'stripe'],
+      ['loopback', 'anywhere'],
       ['viewer,operator,approver', 'viewer'],
     ]);
     const other = /^\d/.test(preset) ? preset.replace(/^\d+/, '7') : (words.get(preset) ?? `other-${preset}`);

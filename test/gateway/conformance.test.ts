@@ -59,7 +59,7 @@ describe('the http adapter against the simulator', () => {
 
   test.each(cases)('$name', async ({ run }) => {
     const simulator: Simulator = await bank.start({ retryAfterSeconds: 2 });
-    const to = (url: string) => kept(createHttpGateway({ ...TERMS, url, token: SECRET }));
+    const to = (url: string) => kept(createHttpGateway({ ...TERMS, url, token: () => SECRET }));
     const harness: ConformanceHarness = {
       gateway: to(simulator.url),
       unreachable: to(await nobody()),

@@ -72,6 +72,8 @@ describe('a send', () => {
     ['400 as refused, with its code', 400, error('account_closed'), 'refused', 'account_closed'],
     ['404 without a code as refused', 404, '<html>', 'refused', 'http_404'],
     ['a code that is free text as refused, without it', 400, error('Mr Smith, 1 High Street'), 'refused', 'http_400'],
+    ['a code with a NUL as refused, without it', 400, error('no\0'), 'refused', 'http_400'],
+    ['a code of 60,000 characters as refused, without it', 400, error('x'.repeat(60_000)), 'refused', 'http_400'],
     ['408 as unknown', 408, error('too_slow'), 'unknown', 'too_slow'],
     ['500 as unknown', 500, error('internal'), 'unknown', 'internal'],
     ['302 as unknown', 302, '', 'unknown', 'http_302'],
@@ -168,8 +170,34 @@ describe('a list', () => {
   test('throws when there is no list, because a missing page is not an empty one', async () => {
     says(200, { data: [transfer] });
     await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_answer' });
+    says(200, { data: [{ ...transfer, id: 'tr_\0' }], has_more: false });
+    await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_answer' });
     answerWith = (response) => response.socket?.resetAndDestroy();
     await expect(gateway.list(range)).rejects.toMatchObject({ code: 'gateway_unreachable' });
+  });
+
+  test('states a transfer that can’t be read, ours by its reference and a stranger’s by its id, instead of stopping', async () => {
+    const ours = { ...transfer, id: 'tr_2', amount: 1250 };
+    const stranger = { ...transfer, id: 'tr_3', reference: 'for Jane,\nwith thanks' };
+    says(200, { data: [transfer, ours, stranger], has_more: false });
+    const none = { status: 'unreadable', amount: '0', currency: 'XXX' };
+    expect((await gateway.list(range)).transfers).toEqual([
+      transfer,
+      { ...none, id: 'tr_2', destination: 'tr_2', reference: number },
+      { ...none, id: 'tr_3', destination: 'tr_3', reference: 'tr_3' },
+    ]);
+  });
+
+  test('ends where a page shows the transfer again that it was to begin after, instead of going on for ever', async () => {
+    says(200, { data: [transfer], has_more: true });
+    await expect(gateway.list({ ...range, after: 'tr_1' })).rejects.toThrow(/page_repeated/);
+  });
+
+  test('keeps the digits of ids that are numbers, also as the place where the next page begins', async () => {
+    says(200, JSON.stringify({ data: [transfer], has_more: true }).replace('"tr_1"', '9007199254740993'));
+    const { transfers } = await gateway.list(range);
+    await gateway.list({ ...range, after: transfers[0]?.id ?? '' }).catch(() => undefined);
+    expect(new URL(seen[1]?.url ?? '', 'http://bank').searchParams.get('after')).toBe('9007199254740993');
   });
 });
 
@@ -179,9 +207,15 @@ test('an address with credentials is refused without repeating them; a token is 
     expect(() => createHttpGateway({ ...options, url })).toThrow(expect.objectContaining({ code: 'gateway_url' }));
     expect(() => createHttpGateway({ ...options, url })).not.toThrow(/secret/);
   }
-  const trusted = gatewayTo((server.address() as AddressInfo).port, { token: 'secret' });
+  let token: string | null = 'secret';
+  const trusted = gatewayTo((server.address() as AddressInfo).port, { token: () => token });
   says(200, { data: [] });
   await trusted.lookUp(number);
-  expect(seen[0]?.headers.authorization).toBe('Bearer secret');
+  token = 'newer';
+  await trusted.send(number, body);
+  expect(seen.map(({ headers }) => headers.authorization)).toEqual(['Bearer secret', 'Bearer newer']);
+  token = null;
+  expect(await trusted.send(number, body)).toEqual({ kind: 'unsent', code: 'gateway_token' });
+  expect(seen).toHaveLength(2);
   await trusted.close();
 });

@@ -37,7 +37,7 @@ test('the receiver of the guide verifies what we send, and takes a repeat for on
       { name: 'accounting', url, secrets: [TEST_SECRET] },
       { name: 'forger', url, secrets: [other] },
     ],
-    { timeoutMs: 5_000 },
+    { timeoutMs: 5_000, networks: ['127.0.0.1'] },
   );
   const number = 'settlement:2026-09:accounting:XXX:completed';
   const body = JSON.stringify({ id: number, subject: 'settlement:2026-09', data: { document: { id: 'doc-1' } } });

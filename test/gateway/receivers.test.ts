@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 function towards(url: string, secrets: readonly string[] = [TEST_SECRET], timeoutMs = 2_000): Receivers {
-  const receivers = createReceivers([{ name: 'accounting', url, secrets }], { timeoutMs });
+  const receivers = createReceivers([{ name: 'accounting', url, secrets }], { timeoutMs, networks: ['127.0.0.1'] });
   opened.push(receivers);
   return receivers;
 }

@@ -10,7 +10,7 @@ interface StripeTransfer {
   readonly amount: number;
   amount_reversed: number;
   readonly created: number;
-  readonly currency: string;
+  currency: string;
   readonly destination: string;
   readonly metadata: Record<string, string>;
   reversed: boolean;

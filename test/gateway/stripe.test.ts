@@ -114,9 +114,10 @@ describe('a look-up', () => {
     const [made] = fake.transfers;
     if (made === undefined) throw new Error('nothing was made');
     made.amount_reversed = 50;
-    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'partly_reversed' }] });
-    made.amount_reversed = 1_250;
+    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned_in_part' }] });
     made.reversed = true;
+    expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned_in_part' }] });
+    made.amount_reversed = 1_250;
     expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ status: 'returned' }] });
   });
 
@@ -126,6 +127,16 @@ describe('a look-up', () => {
     expect(await gateway.lookUp(number)).toMatchObject({ transfers: [{ destination: 'acct_1' }] });
     accounts.set('m-1', 'acct_1');
   });
+});
+
+test('a list states a transfer that can’t be read under its number, so that it does not go missing', async () => {
+  await gateway.send(number, body);
+  const [made] = fake.transfers;
+  if (made === undefined) throw new Error('nothing was made');
+  made.currency = 'zzz';
+  const now = Date.now();
+  const range = { from: new Date(now - 60_000).toISOString(), to: new Date(now + 60_000).toISOString(), limit: 10 };
+  expect((await gateway.list(range)).transfers).toMatchObject([{ status: 'unreadable', reference: number }]);
 });
 
 test('an address over plain http to elsewhere, or with a path, is refused; so is a key with spaces; neither is repeated', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { EFFECT_LIFE, type EffectState, mayBecome } from '../../src/kernel/transitions.ts';
 import { afterWebhook, type EffectToldOf } from '../../src/kernel/webhook.ts';
 
@@ -64,14 +64,42 @@ test('a webhook moves an effect only along its life', () => {
   }
 });
 
-test.each([
-  ['amount', { amount: '1251' }],
-  ['currency', { currency: 'EUR' }],
-  ['destination', { destination: 'm-2' }],
-] as const)('another %s is put before a person, never booked', (_, other) => {
-  const found = { ...transfer, ...other };
-  expect(said(at('pending_external'), 'succeeded', found)).toBe('needs_attention found_different');
-  expect(said(at('needs_attention', { code: 'exhausted' }), 'succeeded', found)).toBe('! found_different');
+/** What becomes of an effect in each state when a webhook speaks of other money, another place or another transfer. */
+function doubted(state: EffectState, code: string): string {
+  if (state === 'pending') return 'unknown told_by_webhook';
+  return ['sending', 'unknown', 'pending_external'].includes(state) ? `needs_attention ${code}` : `! ${code}`;
+}
+
+describe.each(STATES)('for an effect that is %s', (state) => {
+  test.each([
+    ['amount', { amount: '1251' }],
+    ['currency', { currency: 'EUR' }],
+    ['destination', { destination: 'm-2' }],
+  ] as const)('another %s is put before a person, whatever its status, never booked', (_, other) => {
+    for (const status of STATUSES) {
+      expect(said(at(state), status, { ...transfer, ...other }), status).toBe(doubted(state, 'found_different'));
+    }
+  });
+
+  test('a return of a part is put before a person as such, never booked as all of it', () => {
+    const penny = { ...transfer, amount: '1' };
+    expect(said(at(state), 'returned', penny)).toBe(doubted(state, 'returned_in_part'));
+    expect(said(at(state), 'returned_in_part', penny)).toBe(doubted(state, 'returned_in_part'));
+    expect(said(at(state), 'returned_in_part')).toBe(doubted(state, 'returned_in_part'));
+    expect(said(at(state), 'returned', { ...penny, destination: 'm-2' })).toBe(doubted(state, 'found_different'));
+  });
+});
+
+test('what differs is said in words, with both sides', () => {
+  const other = { ...transfer, amount: '1', destination: 'm-2' };
+  expect(afterWebhook(at('succeeded'), expected, 'transfer.returned', other)).toEqual({
+    kind: 'attention',
+    code: 'found_different',
+    detail: 'amount 1 where 1250 was to be sent, destination m-2 where m-1 was to be sent',
+  });
+  expect(afterWebhook(at('pending'), expected, 'transfer.returned', other)).toMatchObject({
+    detail: expect.stringContaining('amount 1 ') as string,
+  });
 });
 
 test('a second transfer for the number is put before a person, whatever is recorded', () => {
@@ -81,12 +109,21 @@ test('a second transfer for the number is put before a person, whatever is recor
   );
   expect(said(at('succeeded'), 'succeeded', second)).toBe('! found_twice');
   expect(said(at('succeeded'), 'returned', second)).toBe('! found_twice');
+  expect(said(at('returned'), 'returned', second)).toBe('! found_twice');
+  expect(said(at('failed', { counterpartyId: 'tr_1' }), 'failed', second)).toBe('! found_twice');
 });
 
 test('where a person compares two transfers, a webhook decides nothing', () => {
-  for (const code of ['found_twice', 'found_different']) {
+  for (const code of ['found_twice', 'found_different', 'returned_in_part']) {
     expect(said(at('needs_attention', { code }), 'succeeded')).toBe('! waits_for_a_person');
   }
+});
+
+test('an id that is recorded stays when another transfer is told of', () => {
+  const effect = at('pending_external', { counterpartyId: 'tr_1' });
+  expect(afterWebhook(effect, expected, 'transfer.succeeded', { ...transfer, id: 'tr_2' })).toMatchObject({
+    verdict: { state: 'needs_attention', counterpartyId: 'tr_1' },
+  });
 });
 
 test('an effect whose frozen body is no transfer is never booked by a webhook', () => {

@@ -31,8 +31,10 @@ test('nobody is late while receivers are told, or have been away for a moment, a
 test('a receiver that has not answered for over five minutes is a warning with its last code, and no failure', async () => {
   await tried(await insertNotice(ledger.db, { key, receiver: 'accounting' }), 65, 'http_500');
   await tried(await insertNotice(ledger.db, { key, receiver: 'archive' }), 6, 'receiver_unknown');
+  await tried(await insertNotice(ledger.db, { key, receiver: 'inside' }), 6, 'address_refused');
   expect(await checkNotices(ledger.db)).toMatchObject([
     { state: 'warn', detail: 'accounting has not acknowledged 1, tried for 1 h 5 min: http_500' },
     { state: 'warn', remedy: 'name archive in the relay’s ONCEPER_RECEIVERS' },
+    { state: 'warn', remedy: expect.stringContaining('ONCEPER_RECEIVER_NETWORKS') as string },
   ]);
 });

@@ -20,7 +20,7 @@ export function gatewayTo(url: string, options: Partial<HttpGatewayOptions> = {}
 /** Receivers by their names and addresses, which all know the tests' secret. */
 export function receiversAt(urls: Readonly<Record<string, string>>, timeoutMs = 1_000): Receivers {
   const known = Object.entries(urls).map(([name, url]) => ({ name, url, secrets: [TEST_SECRET] }));
-  return createReceivers(known, { timeoutMs });
+  return createReceivers(known, { timeoutMs, networks: ['127.0.0.1'] });
 }
 
 export function servicesOf(ledger: Pick<TestLedger, 'db'>, gateway: Gateway, jobs = testRegistry()): RelayServices {

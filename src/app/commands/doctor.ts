@@ -1,3 +1,4 @@
+import { refuseInternal } from '../../gateway/receivers.ts';
 import { checkTerms, DELIVERY_DEFAULTS } from '../../kernel/delivery.ts';
 import { normaliseInstant } from '../../kernel/instant.ts';
 import { inWords } from '../../ops/both-clocks.ts';
@@ -7,6 +8,7 @@ import { pendingMigrations } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { refusePlainHttp } from '../gateway.ts';
 import { knownReceivers } from '../receivers.ts';
 import { reconcile } from '../reconcile-rewind.ts';
 import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
@@ -62,6 +64,7 @@ function rowOf({ check, state, detail, remedy }: Check) {
 
 function gatewayCheck({ gateway }: Config): Check {
   const { keyWindowMs, visibilityDelayMs, timeoutMs } = gateway;
+  if (gateway.kind === 'http') refusePlainHttp(gateway);
   checkTerms({ keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: 1, ...DELIVERY_DEFAULTS });
   const terms = `numbers remembered for ${inWords(keyWindowMs)}, visible after ${inWords(visibilityDelayMs)}`;
   if (gateway.url !== null) return ok('gateway', `${gateway.url}, ${terms}`);
@@ -70,8 +73,9 @@ function gatewayCheck({ gateway }: Config): Check {
 
 /** The secrets are the relay's; a shell without them can't say more than the names. */
 function receiversCheck(config: Config): Check {
-  const { addresses, secrets } = config.receivers;
+  const { addresses, secrets, networks } = config.receivers;
   if (addresses.length === 0) return ok('receivers', 'none is told of settlements');
+  refuseInternal(addresses, networks);
   const named = addresses.map(({ name, url }) => `${name} at ${new URL(url).origin}`).join(', ');
   if (secrets === null)
     return warn('receivers', `${named}; ONCEPER_RECEIVER_SECRETS is not set here`, 'set it where the relay runs');

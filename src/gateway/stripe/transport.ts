@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type Stripe from 'stripe';
-import { Pool } from 'undici';
+import { openPool } from '../connections.ts';
 import { type Exchange, exchange } from '../http-call.ts';
 
 /** What came of one call of Stripe's package: its value, or what it threw, beside the one exchange that it made. */
@@ -35,14 +35,7 @@ class Ended extends Error {}
  * can have left is read there and not from an exception.
  */
 export function createTransport(origin: string, timeoutMs: number, connections: number): Transport {
-  const pool = new Pool(origin, {
-    connections,
-    pipelining: 1,
-    connect: { timeout: timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    keepAliveTimeout: 4_000,
-  });
+  const pool = openPool(origin, { connections, timeoutMs });
   const running = new AsyncLocalStorage<Running>();
   const httpClient: Stripe.HttpClient = {
     getClientName: () => 'onceper',

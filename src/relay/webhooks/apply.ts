@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { foundTransferShape, parseJson, parseTransfer } from '../../gateway/transfer.ts';
+import { foreignText } from '../../gateway/foreign-text.ts';
+import { foundTransferShape, holdsHarmfulText, parseStated, parseTransfer } from '../../gateway/transfer.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { codeOf } from '../../kernel/error.ts';
 import type { Tx } from '../../kernel/sql.ts';
@@ -36,8 +37,8 @@ export type WebhookEvent =
     }
   | { readonly kind: 'fault'; readonly id: string | null; readonly code: string; readonly message: string };
 
-const messageShape = z.object({ type: z.string().min(1).max(200), data: z.unknown() });
-const subjectShape = z.object({ data: z.object({ reference: z.string().min(1).max(500) }) });
+const messageShape = z.object({ type: foreignText(200), data: z.unknown() });
+const subjectShape = z.object({ data: z.object({ reference: foreignText() }) });
 const transferShape = z.object({ data: foundTransferShape });
 
 const SETTINGS = { label: 'webhook', statementTimeout: 10_000, lockTimeout: 5_000, idleInTransactionTimeout: 5_000 };
@@ -45,11 +46,14 @@ const SETTINGS = { label: 'webhook', statementTimeout: 10_000, lockTimeout: 5_00
 /** 1 s, 2 s, 4 s, …: after eight tries, some four minutes, a person looks. */
 const FAILED = { delayMs: 1_000, maxTries: 8 };
 
-/** The message of a body, or null where it states none: a counterparty must say at least what it is about. */
+/**
+ * The message of a body, or null where it states none: a counterparty must say at least what it is about. None is one whose
+ * texts can't be kept: its sender is told so, instead of trying again for ever.
+ */
 export function readMessage(body: string): Pick<Webhook, 'type' | 'number'> | null {
-  const message = parseJson(body, messageShape);
-  if (message === null) return null;
-  return { type: message.type, number: parseJson(body, subjectShape)?.data.reference ?? null };
+  const message = parseStated(body, messageShape);
+  if (message === null || holdsHarmfulText(message.data)) return null;
+  return { type: message.type, number: parseStated(body, subjectShape)?.data.reference ?? null };
 }
 
 /**
@@ -66,8 +70,9 @@ export async function applyWebhook(
       const webhook = await lockWebhook(tx, id);
       if (webhook === null) return null;
       const decision = await decide(services.jobs, tx, webhook);
-      await decideWebhook(tx, id, decision.decision, decision.code);
-      return { kind: 'decided' as const, id, number: webhook.number, ...decision };
+      const { detail, ...said } = decision;
+      await decideWebhook(tx, id, { state: said.decision, code: said.code, detail });
+      return { kind: 'decided' as const, id, number: webhook.number, ...said };
     });
     if (decided !== null) emit(decided);
   } catch (error) {
@@ -92,26 +97,34 @@ export async function applyDueWebhooks(
   }
 }
 
+/** `detail` says what differs, with amounts: it is for the ledger and for no log. */
 interface Decision {
   readonly decision: Exclude<WebhookState, 'stored'>;
   readonly code: string | null;
   readonly state: EffectState | null;
+  readonly detail: string | null;
 }
 
 async function decide(jobs: Registry, tx: Tx, webhook: Webhook): Promise<Decision> {
-  if (!webhook.type.startsWith('transfer.')) return { decision: 'ignored', code: 'other_type', state: null };
-  const transfer: FoundTransfer | null = parseJson(webhook.body, transferShape)?.data ?? null;
-  if (transfer === null) return { decision: 'attention', code: 'malformed_transfer', state: null };
+  if (!webhook.type.startsWith('transfer.')) return decided('ignored', 'other_type');
+  const transfer: FoundTransfer | null = parseStated(webhook.body, transferShape)?.data ?? null;
+  if (transfer === null) return decided('attention', 'malformed_transfer');
   const effect = await lockToldEffect(tx, transfer.reference);
-  if (effect === null) return { decision: 'attention', code: 'unknown_number', state: null };
+  if (effect === null) return decided('attention', 'unknown_number');
   const told = afterWebhook(effect, parseTransfer(effect.body), webhook.type, transfer);
-  if (told.kind === 'stale') return { decision: 'stale', code: null, state: null };
-  if (told.kind === 'attention') return { decision: 'attention', code: told.code, state: null };
+  if (told.kind === 'stale') return decided('stale', null);
+  if (told.kind === 'attention') return decided('attention', told.code, told.detail);
   const { state, code } = told.verdict;
   const job = jobs.get(effect.job);
   const fence = await moveToldEffect(tx, effect, told.verdict, (inner, fates) => job.settleEffects(inner, fates));
   if (fence === null) throw new Error(`the locked effect ${effect.number} changed`);
-  return { decision: 'applied', code, state };
+  // One that is looked up next moves by what is found there; what was said otherwise is still a person's to see.
+  const decision = state === 'unknown' && told.detail !== null ? 'attention' : 'applied';
+  return { decision, code, state, detail: told.detail };
+}
+
+function decided(decision: Decision['decision'], code: string | null, detail: string | null = null): Decision {
+  return { decision, code, state: null, detail };
 }
 
 async function defer(

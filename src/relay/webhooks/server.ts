@@ -3,6 +3,7 @@ import type { WebhookSigner } from '../../gateway/webhook-signature.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { storeWebhook } from '../../store/webhooks.ts';
 import { applyDueWebhooks, applyWebhook, readMessage, type WebhookEvent, type WebhookServices } from './apply.ts';
+import { bodyOf } from './body.ts';
 
 export interface WebhookServerOptions {
   /** 0 takes a free port. */
@@ -10,7 +11,21 @@ export interface WebhookServerOptions {
   readonly host?: string;
   readonly signer: WebhookSigner;
   readonly onEvent?: (event: WebhookEvent | WebhookRefused) => void;
+  readonly limits?: Partial<WebhookLimits>;
 }
+
+/** What strangers may take of a process that faces the network; milliseconds. */
+interface WebhookLimits {
+  /** Connections at once. Each may hold 256 KiB of a body, so all of them 64 MiB; those beyond are closed unheard. */
+  readonly connections: number;
+  /** A connection that has not sent the headers of a request in this time is closed, also one that has sent nothing. */
+  readonly headersMs: number;
+  /** A sender that does not finish its request in this time is cut off. */
+  readonly requestMs: number;
+  readonly checkMs: number;
+}
+
+const LIMITS: WebhookLimits = { connections: 256, headersMs: 5_000, requestMs: 10_000, checkMs: 1_000 };
 
 /** A message that was not stored, so its sender is told no. */
 export interface WebhookRefused {
@@ -29,17 +44,13 @@ export interface WebhookServer {
   stop(): Promise<void>;
 }
 
-const MAX_BODY_BYTES = 256 * 1_024;
 const SWEEP = { everyMs: 1_000, limit: 100 };
-
-/** A sender that does not finish its request in this time is cut off. */
-const REQUEST_MS = 10_000;
 
 /**
  * Receives a counterparty's webhooks at `POST /webhooks`: a genuine and fresh one is stored under its id, answered 204 once
  * it is on the disk, and applied after that, here or, where this process dies, by the sweep of the next one. One that was
  * received before is answered 204 and changes nothing. A forged or stale one is answered 401, one that can't be stored 503,
- * so that its sender tries again.
+ * so that its sender tries again. Whatever is sent, and however slowly, takes bounded memory and connections.
  * @throws OnceperError `port_taken`.
  */
 export async function startWebhookServer(
@@ -52,7 +63,9 @@ export async function startWebhookServer(
     const done = work.finally(() => applying.delete(done));
     applying.add(done);
   };
-  const server = createServer({ requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 });
+  const server = boundedServer({ ...LIMITS, ...options.limits });
+  let dropped = 0;
+  server.on('drop', () => (dropped += 1));
   server.on('request', (request, response) => {
     track(
       receive(services, options.signer, request).then(async (answer) => {
@@ -68,6 +81,8 @@ export async function startWebhookServer(
   const swept = () => void (isSweeping = false);
   void sweep.then(swept);
   const timer = setInterval(() => {
+    if (dropped > 0) emit(refused(503, `${dropped} connections too many were closed unheard`));
+    dropped = 0;
     if (isSweeping) return;
     isSweeping = true;
     sweep = applyDueWebhooks(services, SWEEP.limit, emit);
@@ -94,6 +109,16 @@ export async function startWebhookServer(
   };
 }
 
+function boundedServer(limits: WebhookLimits): Server {
+  const server = createServer({
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+  });
+  server.maxConnections = limits.connections;
+  return server;
+}
+
 type Answer =
   | { readonly kind: 'stored'; readonly id: string; readonly isNew: boolean; readonly status: 204 }
   | WebhookRefused;
@@ -105,28 +130,13 @@ async function receive(services: WebhookServices, signer: WebhookSigner, request
   const verified = signer.verify(request.headers, body);
   if (verified.kind === 'refused') return refused(401, verified.why);
   const message = readMessage(verified.text);
-  if (message === null || verified.text.includes('\0')) return refused(400, 'not a JSON object with a type and data');
+  if (message === null) return refused(400, 'not a JSON object with a type and data in plain texts');
   const { id, text } = verified;
   try {
     return { kind: 'stored', id, isNew: await storeWebhook(services.db, { id, ...message, body: text }), status: 204 };
   } catch (error) {
     return refused(503, error instanceof OnceperError ? error.code : 'not stored');
   }
-}
-
-/** The bytes as they came; null where they are too many or end early. */
-function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
-  return new Promise((resolve) => {
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    request.on('data', (part: Buffer) => {
-      bytes += part.length;
-      if (bytes <= MAX_BODY_BYTES) parts.push(part);
-    });
-    request.on('end', () => resolve(bytes <= MAX_BODY_BYTES ? Buffer.concat(parts) : null));
-    request.on('close', () => resolve(null));
-    request.on('error', () => resolve(null));
-  });
 }
 
 /** A forger learns nothing from the answer; why it was refused stands in the log. */

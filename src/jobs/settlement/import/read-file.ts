@@ -81,7 +81,7 @@ async function readRows(
     await records.end();
   } catch (error) {
     if (!(error instanceof FileFault)) throw error;
-    to.refusals.add(error.line, error.reason);
+    to.refusals.addLast(error.line, error.reason);
   }
 }
 

@@ -5,6 +5,12 @@ import { FileFault } from './file-fault.ts';
 import { simpleFields } from './simple-fields.ts';
 import { longestRowBytes } from './whole-lines.ts';
 
+/** More fields than any format has columns; rows of them cost time to take apart and are refused all the same. */
+const mostFields = 1_000;
+
+/** Blank lines are no records, so that nobody refuses them: a file of nothing else would be read to its end. */
+const mostBlank = 10_000;
+
 /** Receives the fields of a record and the line on which it starts. */
 export type TakeRecord = (fields: readonly string[], line: number) => void;
 
@@ -29,6 +35,7 @@ export class Records {
   #parser: Parser | null = null;
   #isInQuotes = false;
   #line = 1;
+  #blank = 0;
 
   constructor(take: TakeRecord) {
     this.#take = take;
@@ -36,7 +43,18 @@ export class Records {
 
   /** Parses a block of whole lines; throws FileFault where the CSV breaks. */
   async feed(block: Buffer): Promise<void> {
-    const rest = this.#parser === null && this.#line > 1 ? this.#takeSimple(block.toString()) : block;
+    let rest: Buffer | string = block;
+    if (this.#parser === null && this.#line === 1) {
+      // By itself, for it may begin with a mark: the parser takes a tenth of a millisecond for a row of another length.
+      const header = block.subarray(0, block.indexOf('\n') + 1);
+      await this.#parse(header);
+      rest = block.subarray(header.length);
+    }
+    if (this.#parser === null) rest = this.#takeSimple(rest.toString());
+    await this.#parse(rest);
+  }
+
+  async #parse(rest: Buffer | string): Promise<void> {
     if (rest.length === 0) return;
     this.#parser ??= this.#open();
     const parser = this.#parser;
@@ -90,9 +108,15 @@ export class Records {
 
   #record(fields: readonly string[], lines: number): void {
     const line = this.#line;
+    if (fields.length > mostFields) {
+      throw new FileFault(line, `a row of more than ${mostFields} fields; the rows after it were not read`);
+    }
     this.#line += lines;
-    const isBlank = fields.length === 1 && fields[0] === '';
-    if (!isBlank) this.#take(fields, line);
+    if (fields.length > 1 || fields[0] !== '') return this.#take(fields, line);
+    this.#blank += 1;
+    if (this.#blank > mostBlank) {
+      throw new FileFault(line, `more than ${mostBlank} blank lines; from here on they were not read`);
+    }
   }
 
   async #faulty(step: Promise<void>): Promise<void> {

@@ -21,6 +21,12 @@ export class Refusals {
     if (this.#kept.length < refusalsKept) this.#kept.push({ line, reason });
   }
 
+  /** Adds what ended the reading, which is kept however many there were before. */
+  addLast(line: number, reason: string): void {
+    this.#total += 1;
+    this.#kept.push({ line, reason });
+  }
+
   /** Adds refusals that a query found: those it returned, and how many there are of them in all. */
   addFound(found: { readonly refusals: readonly Refusal[]; readonly total: number }): void {
     for (const { line, reason } of found.refusals) this.add(line, reason);

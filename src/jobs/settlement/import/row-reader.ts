@@ -3,6 +3,9 @@ import { FileFault } from './file-fault.ts';
 import type { Refusals } from './refusals.ts';
 import type { Field, RowContext, Source, StagedRow } from './source-format.ts';
 
+/** So many wrong rows are another file or another format, and reading the rest of them helps nobody. */
+const mostRefused = 100_000;
+
 /**
  * Turns the records of one file into rows: the first is the header, which finds the columns whatever their order; every
  * other is read by the source's format, and refused by its line where it does not fit. Nothing is skipped.
@@ -39,12 +42,15 @@ export class RowReader {
     return this.#columns !== null;
   }
 
-  /** Takes a record; throws FileFault for a header that is not the source's, OnceperError never. */
+  /** Takes a record; throws FileFault for a header that is not the source's and for too many wrong rows, OnceperError never. */
   take(fields: readonly string[], line: number): void {
     if (this.#columns === null) {
       this.#columns = columnsOf(this.#source, fields, line);
       this.#width = fields.length;
       return;
+    }
+    if (this.#refusals.total >= mostRefused) {
+      throw new FileFault(line, `more than ${mostRefused} rows are wrong; from here on they were not read`);
     }
     this.#rows += 1;
     if (fields.length !== this.#width) {

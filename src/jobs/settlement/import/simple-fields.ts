@@ -11,29 +11,31 @@ const LONGEST = 16 * 1_024;
  */
 export function simpleFields(text: string, start: number, stop: number): string[] | null {
   if (stop - start > LONGEST) return null;
+  // A search in the whole text would run over all the lines after this one, and for each of them again.
+  const line = text.slice(start, stop);
   const fields: string[] = [];
-  for (let at = start; ; ) {
-    const isQuoted = at < stop && text.charCodeAt(at) === QUOTE;
-    const end = isQuoted ? afterQuotes(text, at) : commaOrStop(text, at, stop);
-    if (end > stop) return null;
-    const field = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end);
+  for (let at = 0; ; ) {
+    const isQuoted = line.charCodeAt(at) === QUOTE;
+    const end = isQuoted ? afterQuotes(line, at) : commaOrEnd(line, at);
+    if (end > line.length) return null;
+    const field = isQuoted ? line.slice(at + 1, end - 1).replaceAll('""', '"') : line.slice(at, end);
     if (!isQuoted && field.includes('"')) return null;
     fields.push(field);
-    if (end === stop) return fields;
-    if (text.charCodeAt(end) !== COMMA) return null;
+    if (end === line.length) return fields;
+    if (line.charCodeAt(end) !== COMMA) return null;
     at = end + 1;
   }
 }
 
 /** The place after the quote that closes the one at `at`; beyond any line where none does. */
-function afterQuotes(text: string, at: number): number {
-  for (let quote = text.indexOf('"', at + 1); quote !== -1; quote = text.indexOf('"', quote + 2)) {
-    if (text.charCodeAt(quote + 1) !== QUOTE) return quote + 1;
+function afterQuotes(line: string, at: number): number {
+  for (let quote = line.indexOf('"', at + 1); quote !== -1; quote = line.indexOf('"', quote + 2)) {
+    if (line.charCodeAt(quote + 1) !== QUOTE) return quote + 1;
   }
   return Number.POSITIVE_INFINITY;
 }
 
-function commaOrStop(text: string, at: number, stop: number): number {
-  const comma = text.indexOf(',', at);
-  return comma === -1 || comma > stop ? stop : comma;
+function commaOrEnd(line: string, at: number): number {
+  const comma = line.indexOf(',', at);
+  return comma === -1 ? line.length : comma;
 }

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { codeOf } from '../../../kernel/error.ts';
-import { isGzFault } from './file-bytes.ts';
+import { gzFault } from './file-bytes.ts';
 import { FileFault } from './file-fault.ts';
 import type { Refusal } from './refusals.ts';
 
@@ -39,13 +38,14 @@ export async function* wholeLines(
   yield rest;
 }
 
-/** A gz that is cut or damaged ends with zlib's error: it becomes a fault of the file, at the line reached. */
+/** What is wrong with a gz becomes a fault of the file, at the line reached. */
 async function* namingTheLine(chunks: AsyncIterable<Buffer>, line: () => number): AsyncGenerator<Buffer> {
   try {
     yield* chunks;
   } catch (error) {
-    if (!isGzFault(error)) throw error;
-    throw new FileFault(line(), `the gz file is cut or damaged here (${codeOf(error)})`);
+    const reason = gzFault(error);
+    if (reason === null) throw error;
+    throw new FileFault(line(), reason);
   }
 }
 

@@ -170,6 +170,8 @@ describe('a refused file', () => {
     ['no merchant', 't3,,2026-03-01,1.00,GBP', /merchant is empty/],
     ['no id where the others have one', ',m-1,2026-03-01,1.00,GBP', /id is empty/],
     ['an id with blanks around it', '" t3",m-1,2026-03-01,1.00,GBP', /has blanks around it/],
+    ['an id that a terminal would obey', 't3\u001b[2J,m-1,2026-03-01,1.00,GBP', /id holds control characters/],
+    ['an id that turns the direction of writing', 't3\u202e,m-1,2026-03-01,1.00,GBP', /id holds control characters/],
     ['a total at its end', 'TOTAL,,,-1.00,', /merchant is empty/],
     ['a quote in the middle of a field', 't3,m"1,2026-03-01,1.00,GBP', /a quote in the middle of a field/],
     ['text after a closing quote', 't3,"m-1"x,2026-03-01,1.00,GBP', /text after a closing quote/],
