@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { OnceperError } from '../kernel/error.ts';
 import type { Config } from './config.ts';
 import { temporalUnreachable } from './services.ts';
+import { oneLine } from './terminal.ts';
 
 /** Whatever was thrown, as an error with a code and a remedy; its text is one line. */
 export function faultOf(thrown: unknown): OnceperError {
@@ -12,6 +13,16 @@ export function faultOf(thrown: unknown): OnceperError {
     message: thrown instanceof Error ? thrown.message : String(thrown),
     remedy: 'type it again with ONCEPER_LOG_LEVEL=debug to see where, and report it with that output',
     cause: thrown,
+  });
+}
+
+/** Standard output did not take the answer: whoever reads it has less than was said. */
+export function outputRefused(refusal: Error): OnceperError {
+  return new OnceperError({
+    code: 'output_refused',
+    message: `standard output can't be written: ${refusal.message}`,
+    remedy: 'what the command did is done; free the disk or name another file, and ask again',
+    cause: refusal,
   });
 }
 
@@ -71,7 +82,7 @@ export function databaseFault(thrown: unknown, config: Config): unknown {
 export function faultLine(fault: OnceperError): string {
   const at = fault.at === null ? '' : ` (${fault.at})`;
   const line = `${fault.code}: ${fault.message.trim().replace(/\.$/, '')}${at} — ${fault.remedy}`;
-  return line.replaceAll(/\s*\n\s*/g, ' ');
+  return oneLine(line.replaceAll(/\s*\n\s*/g, ' '));
 }
 
 /** The document that `--json` prints instead of an answer. */

@@ -7,9 +7,11 @@ import { type Act, type AddCommand, command } from '../command.ts';
 import { demoFolder } from '../config.ts';
 import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
 import { EXIT } from '../exit-codes.ts';
+import { faultLine, faultOf } from '../fault.ts';
 import type { Session } from '../session.ts';
 import { stageOptions } from '../stage-options.ts';
 import { table } from '../table.ts';
+import { oneLine } from '../terminal.ts';
 
 interface Options {
   readonly input?: string;
@@ -61,18 +63,31 @@ function inputOf(options: Options): DemoInput | null {
   });
 }
 
-/** Steps one after the other; a bar of them for people, lines where nobody looks on, nothing where JSON was asked for. */
+/**
+ * Steps one after the other; a bar of them for people, lines where nobody looks on, nothing where JSON was asked for. Listr writes
+ * to the terminal by itself, so all that it is told goes through the door first.
+ */
 async function perform(session: Session, steps: readonly DemoStep[]): Promise<void> {
+  const failures: unknown[] = [];
   const tasks = steps.map((step) => ({
-    title: step.title,
+    title: oneLine(step.title),
     task: async (_: unknown, task: { output: string }) => {
-      await step.run((sentence) => {
-        task.output = sentence;
-      });
+      try {
+        await step.run((sentence) => {
+          task.output = oneLine(sentence);
+        });
+      } catch (error) {
+        failures.push(error);
+        throw new Error(faultLine(faultOf(error)));
+      }
     },
   }));
   const renderer = session.wantsJson ? 'silent' : session.io.isTerminal ? 'default' : 'simple';
-  await new Listr(tasks, { renderer, rendererOptions: { timer: PRESET_TIMER } }).run();
+  try {
+    await new Listr(tasks, { renderer, rendererOptions: { timer: PRESET_TIMER } }).run();
+  } catch (error) {
+    throw failures.length === 0 ? error : failures[0];
+  }
 }
 
 function report(session: Session, found: DemoFacts): string {
@@ -116,7 +131,7 @@ async function stay(
     '',
     'Ctrl-C ends all of it.',
   ];
-  session.note(lines.join('\n'));
+  for (const line of lines) session.note(line);
   await interrupted.catch((error: unknown) => {
     if (error instanceof OnceperError && error.code === 'interrupted') return;
     throw error;

@@ -88,7 +88,7 @@ function render(session: Session, checks: readonly Check[]): string {
   const rows = checks.map(({ check, state, detail, remedy }) => [
     paint[state](state),
     check,
-    remedy === null ? detail : `${detail}\n→ ${remedy}`,
+    remedy === null ? detail : [detail, `→ ${remedy}`],
   ]);
   return table(session, ['', 'check', 'found'], rows);
 }
