@@ -7,6 +7,7 @@ import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
+import { withoutPassword } from './database-url.ts';
 import { receiverList } from './receiver-list.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
@@ -178,13 +179,18 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
   };
 }
 
+/** A person who copies the address that is printed has left the password out. */
+function isSameDatabase(one: string, other: string): boolean {
+  return withoutPassword(one) === withoutPassword(other);
+}
+
 function identityOf(
   own: z.infer<typeof variables>,
   givenDatabase: string | null,
   embedded: string | null,
 ): IdentityConfig {
   return {
-    isEmbedded: givenDatabase === null || givenDatabase === embedded,
+    isEmbedded: givenDatabase === null || (embedded !== null && isSameDatabase(givenDatabase, embedded)),
     osUser: userInfo().username,
     actor: own.ONCEPER_ACTOR ?? null,
     roles: parseRoles(own.ONCEPER_ROLES) ?? [],

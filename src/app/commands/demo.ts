@@ -1,10 +1,13 @@
 import { Listr, PRESET_TIMER } from 'listr2';
 import type { DemoFacts } from '../../drills/facts.ts';
 import { type Stage, setStage } from '../../drills/stage.ts';
+import { passwordFile } from '../../embedded/postgres-password.ts';
+import { postgresFolder } from '../../embedded/server-state.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { backfillCommand, triggerCommand } from '../../ops/commands.ts';
 import { type Act, type AddCommand, command } from '../command.ts';
 import { demoFolder } from '../config.ts';
+import { psqlCommand, withoutPassword } from '../database-url.ts';
 import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
 import { EXIT } from '../exit-codes.ts';
 import { faultLine, faultOf } from '../fault.ts';
@@ -116,9 +119,11 @@ async function stay(
   interrupted: Promise<never>,
 ): Promise<void> {
   const [job = '', period = ''] = found.key.split(':');
+  const psql = psqlCommand(stage.databaseUrl, passwordFile(postgresFolder(stage.folder)));
   const lines = [
     '',
-    `PostgreSQL    ${stage.databaseUrl}`,
+    `PostgreSQL    ${withoutPassword(stage.databaseUrl)}`,
+    ...(session.config.given.databaseUrl === null ? [`               ${psql}`] : []),
     `Temporal      ${stage.temporalAddress}`,
     ...(stage.uiUrl === null ? [] : [`Temporal UI   ${stage.uiUrl}`]),
     `Gateway       ${stage.gatewayUrl}  (journal ${stage.journal})`,
