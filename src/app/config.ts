@@ -7,6 +7,7 @@ import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
+import { checkedAddress } from '../store/connection.ts';
 import { withoutPassword } from './database-url.ts';
 import { receiverList } from './receiver-list.ts';
 
@@ -131,15 +132,16 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
   const own = parseVariables(environment);
   const home = own.ONCEPER_HOME ?? projectFolder();
   const running = runningServers(home) ?? runningServers(demoFolder(home));
+  const databaseUrl = set(environment['DATABASE_URL']);
   const given = {
-    databaseUrl: set(environment['DATABASE_URL']),
+    databaseUrl: databaseUrl === null ? null : checkedAddress(databaseUrl, 'DATABASE_URL'),
     temporalAddress: set(environment['TEMPORAL_ADDRESS']),
   };
   const profile = temporalProfile(environment, running?.temporal?.address ?? null);
   const address = profile.connectionOptions.address ?? '127.0.0.1:7233';
   return {
     home,
-    databaseUrl: checkedDatabaseUrl(given.databaseUrl) ?? running?.postgres?.url ?? null,
+    databaseUrl: given.databaseUrl ?? running?.postgres?.url ?? null,
     temporal: {
       ...profile,
       connectionOptions: { ...profile.connectionOptions, address },
@@ -257,11 +259,6 @@ function temporalProfile(environment: Environment, running: string | null): Clie
       `mend or unset ${at}, or mend the file it names`,
     );
   }
-}
-
-function checkedDatabaseUrl(url: string | null): string | null {
-  if (url === null || /^postgres(ql)?:\/\/./.test(url)) return url;
-  throw bad('DATABASE_URL', 'DATABASE_URL is no PostgreSQL address', 'write it as postgres://user@host:5432/database');
 }
 
 function bad(at: string, message: string, remedy: string): OnceperError {

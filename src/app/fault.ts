@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { OnceperError } from '../kernel/error.ts';
+import { FAULTS_OF_CONNECTING } from '../store/fault.ts';
 import type { Config } from './config.ts';
 import { temporalUnreachable } from './services.ts';
 import { oneLine } from './terminal.ts';
@@ -72,7 +73,7 @@ export function temporalFault(thrown: unknown, config: Config): unknown {
 
 /** An error of the database with the place that was tried, user and password left out. */
 export function databaseFault(thrown: unknown, config: Config): unknown {
-  if (!(thrown instanceof OnceperError) || thrown.code !== 'database_unreachable' || thrown.at !== null) return thrown;
+  if (!(thrown instanceof OnceperError) || thrown.at !== null || !FAULTS_OF_CONNECTING.has(thrown.code)) return thrown;
   const { code, message, remedy } = thrown;
   const { host, pathname } = new URL(config.databaseUrl ?? 'postgres://-');
   return new OnceperError({ code, message, remedy, at: `${host}${pathname}`, cause: thrown });

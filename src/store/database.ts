@@ -2,6 +2,7 @@ import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import { arrayLiteral, isPlainArray } from './array-literal.ts';
+import { connectionOf } from './connection.ts';
 import { faultOf } from './fault.ts';
 
 /** A pool of connections to one PostgreSQL, and what its server can do. */
@@ -62,7 +63,7 @@ export function openDatabase(options: {
 }): Database {
   const report = options.onIdleError ?? (() => undefined);
   const pool = new pg.Pool({
-    connectionString: options.url,
+    ...connectionOf(options.url),
     max: options.max,
     application_name: options.name,
     types,

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
+import { connectionOf } from './connection.ts';
 import { faultOf } from './fault.ts';
 
 /** One number for every starter of every release: whoever holds it migrates, the others wait for it. */
@@ -21,7 +22,7 @@ const AS_OWNER = `select set_config('role', 'onceper_owner', true)
  * Throws OnceperError `database_unreachable`, or `migration_failed` naming the file.
  */
 export async function migrate(url: string, folder: string = migrationsFolder()): Promise<{ applied: string[] }> {
-  const guard = new pg.Client({ connectionString: url, application_name: 'onceper migrate' });
+  const guard = new pg.Client({ ...connectionOf(url), application_name: 'onceper migrate' });
   guard.on('error', () => undefined);
   try {
     await guard.connect();
@@ -68,7 +69,7 @@ function openKnex(url: string): Knex {
   const quiet = () => undefined;
   return knex({
     client: 'pg',
-    connection: { connectionString: url },
+    connection: { ...connectionOf(url) },
     pool: { min: 0, max: 1 },
     // A user called onceper would otherwise look for knex's tables in schema onceper as soon as it exists.
     searchPath: ['public'],
