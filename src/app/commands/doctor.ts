@@ -3,7 +3,7 @@ import { normaliseInstant } from '../../kernel/instant.ts';
 import { inWords } from '../../ops/both-clocks.ts';
 import { type Check, ok, warn } from '../../ops/check.ts';
 import { examine } from '../../ops/doctor.ts';
-import { pendingMigrations } from '../../store/migrate.ts';
+import { migrationStanding } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -39,7 +39,7 @@ export const addDoctor: AddCommand = (program, act) => {
           taskQueue: config.taskQueue,
           openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
           connectTemporal: () => connectTemporal(config),
-          pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
+          migrationStanding: () => migrationStanding(requireDatabaseUrl(config)),
           checkGateway: () => gatewayCheck(config),
           checkReceivers: () => receiversCheck(config),
         });
