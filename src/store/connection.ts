@@ -27,6 +27,12 @@ export function connectionOf(address: string, name = 'the database’s address')
     const url = parsed(address);
     const parameters = new Map(TLS_PARAMETERS.map((parameter) => [parameter, url.searchParams.get(parameter)]));
     for (const parameter of TLS_PARAMETERS) url.searchParams.delete(parameter);
+    if (url.searchParams.has('options')) {
+      throw new Mistake(
+        'options would replace the settings of each session',
+        'set them for the role: alter role … set …',
+      );
+    }
     const connectionString = url.href;
     const { host } = new pg.Client({ connectionString });
     return { connectionString, ssl: tlsOf(parameters, host) };

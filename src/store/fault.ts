@@ -162,6 +162,13 @@ const NO_TLS: Known = {
   sentence: 'the database’s server knows no TLS, so that it could be anybody',
   remedy: 'turn ssl on there; where the way to it is safe, add sslmode=disable to DATABASE_URL',
 };
+const POOLER: Known = {
+  pattern: /^$/,
+  code: 'pooler_not_supported',
+  sentence: 'between here and PostgreSQL is a pooler that does not take the settings of a session',
+  words: true,
+  remedy: 'point DATABASE_URL at PostgreSQL itself, not at a pooler such as pgbouncer',
+};
 const CUT: Known = { pattern: /^$/, code: 'connection_lost', remedy: NOTHING_LOST };
 const REFUSED: Known = {
   pattern: /^/,
@@ -174,6 +181,7 @@ const REFUSED: Known = {
 export const FAULTS_OF_THE_DATABASE: ReadonlySet<string> = new Set([
   ...KNOWN.map(({ code }) => code).filter((code) => !['constraint', 'permission_denied', 'database'].includes(code)),
   NO_TLS.code,
+  POOLER.code,
   'commit_unknown',
 ]);
 
@@ -186,6 +194,7 @@ export const FAULTS_OF_CONNECTING: ReadonlySet<string> = new Set([
   'too_many_connections',
   'database_certificate',
   'database_no_tls',
+  'pooler_not_supported',
 ]);
 
 /**
@@ -218,6 +227,7 @@ export function inServersWords(thrown: unknown): unknown {
 function knownAs(error: unknown, state: string): Known {
   const words = wordsOf(error);
   if (NOT_MIGRATED.pattern.test(state) && /"(onceper|settlement)[".]/.test(words)) return NOT_MIGRATED;
+  if (words.startsWith('unsupported startup parameter')) return POOLER;
   const known = state === '' ? undefined : KNOWN.find(({ pattern }) => pattern.test(state));
   if (known !== undefined) return known;
   if (words.startsWith('The server does not support SSL connections')) return NO_TLS;

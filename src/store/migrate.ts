@@ -5,6 +5,7 @@ import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import { connectionOf } from './connection.ts';
 import { faultOf } from './fault.ts';
+import { checkSession, SESSION_OPTIONS } from './session-check.ts';
 
 /** One number for every starter of every release: whoever holds it migrates, the others wait for it. */
 const MIGRATION_LOCK = '7160112403';
@@ -23,10 +24,13 @@ const AS_OWNER = `select set_config('role', 'onceper_owner', true)
  * the file, and what can be wrong with a database.
  */
 export async function migrate(url: string, folder: string = migrationsFolder()): Promise<{ applied: string[] }> {
-  const guard = new pg.Client({ ...connectionOf(url), application_name: 'onceper migrate' });
+  const session = { ...connectionOf(url), application_name: 'onceper migrate', options: SESSION_OPTIONS };
+  const guard = new pg.Client(session);
   guard.on('error', () => undefined);
   try {
     await guard.connect();
+    // A lock of a session that a pooler shares out would keep nobody off.
+    await checkSession(guard, session);
     await guard.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
   } catch (error) {
     await guard.end();

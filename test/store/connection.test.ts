@@ -47,6 +47,7 @@ describe('what is asked of the server', () => {
     ['sslmode=allow', /sslmode=allow would give the password/],
     ['sslmode=full', /sslmode=full is unknown/],
     ['ssl=true', /ssl is not understood/],
+    ['options=-c%20TimeZone%3DEurope/London', /options would replace the settings of each session/],
     ['sslmode=verify-full&sslrootcert=/nowhere.pem', /sslrootcert can't be read: ENOENT/],
   ])('can’t be %s', (parameters, message) => {
     expect(() => connectionOf(`postgres://u:p@db.example/x?${parameters}`)).toThrow(message);
