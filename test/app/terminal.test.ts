@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -230,6 +231,15 @@ test('colours are ours alone: text that paints itself is written out, and what w
     '\u001b[1ma \u001b[31mb\u001b[39m \\u{1b}[8mc\u001b[22m',
   );
   expect(colours(false).red('plain')).toBe('plain');
+});
+
+test('the progress of a demo is of one line a step too, and its failure is the step’s own', () => {
+  const child = path.join(import.meta.dirname, 'perform-steps-child.ts');
+  const ended = spawnSync(process.execPath, ['--import', 'tsx', child, POISON], { encoding: 'utf8' });
+  expect(ended.status).toBe(7);
+  expect(ended.stdout).toContain('\\u{1b}');
+  expect(rest(ended.stdout + ended.stderr)).not.toMatch(RAW);
+  expect(ended.stdout + ended.stderr).not.toMatch(/^\s*digest {4}forged/m);
 });
 
 test('text of others begins no line among ours', () => {

@@ -13,7 +13,7 @@ const DOORS: Readonly<Record<string, string>> = {
   'src/app/streams.ts': 'the door itself',
   'src/app/io.ts': 'asks whether a person reads',
   'src/app/worker.ts': 'the text of a child that hands its parent the bundle',
-  'src/app/commands/demo.ts': 'listr2 draws the progress; what it is told is one line, written out',
+  'src/app/demo/perform-steps.ts': 'listr2 draws the progress; what it is told is one line, written out',
   'src/embedded/supervisor.ts': 'its log file, written out',
   'bin/temporal.mjs': 'passes another program through',
 };

@@ -1,4 +1,3 @@
-import { Listr, PRESET_TIMER } from 'listr2';
 import type { DemoFacts } from '../../drills/facts.ts';
 import { type Stage, setStage } from '../../drills/stage.ts';
 import { passwordFile } from '../../embedded/postgres-password.ts';
@@ -8,13 +7,12 @@ import { backfillCommand, triggerCommand } from '../../ops/commands.ts';
 import { type Act, type AddCommand, command } from '../command.ts';
 import { demoFolder } from '../config.ts';
 import { psqlCommand, withoutPassword } from '../database-url.ts';
-import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
+import { type DemoInput, demoSteps } from '../demo/demo.ts';
+import { performSteps } from '../demo/perform-steps.ts';
 import { EXIT } from '../exit-codes.ts';
-import { faultLine, faultOf } from '../fault.ts';
 import type { Session } from '../session.ts';
 import { stageOptions } from '../stage-options.ts';
 import { table } from '../table.ts';
-import { oneLine } from '../terminal.ts';
 
 interface Options {
   readonly input?: string;
@@ -43,7 +41,7 @@ async function demo(session: Session, options: Options) {
   });
   try {
     const { steps, facts } = demoSteps(stage, input);
-    await Promise.race([perform(session, steps), interrupted.promise]);
+    await Promise.race([performSteps(session, steps), interrupted.promise]);
     const found = await facts();
     session.answer(found, report(session, found));
     if (options.stay === true) await stay(session, stage, { ...found, byTrigger: input === null }, interrupted.promise);
@@ -64,33 +62,6 @@ function inputOf(options: Options): DemoInput | null {
     remedy: 'give both --input FILE and --source S',
     at: 'demo',
   });
-}
-
-/**
- * Steps one after the other; a bar of them for people, lines where nobody looks on, nothing where JSON was asked for. Listr writes
- * to the terminal by itself, so all that it is told goes through the door first.
- */
-async function perform(session: Session, steps: readonly DemoStep[]): Promise<void> {
-  const failures: unknown[] = [];
-  const tasks = steps.map((step) => ({
-    title: oneLine(step.title),
-    task: async (_: unknown, task: { output: string }) => {
-      try {
-        await step.run((sentence) => {
-          task.output = oneLine(sentence);
-        });
-      } catch (error) {
-        failures.push(error);
-        throw new Error(faultLine(faultOf(error)));
-      }
-    },
-  }));
-  const renderer = session.wantsJson ? 'silent' : session.io.isTerminal ? 'default' : 'simple';
-  try {
-    await new Listr(tasks, { renderer, rendererOptions: { timer: PRESET_TIMER } }).run();
-  } catch (error) {
-    throw failures.length === 0 ? error : failures[0];
-  }
 }
 
 function report(session: Session, found: DemoFacts): string {
