@@ -28,7 +28,7 @@ import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
 import { addWorker } from './commands/worker.ts';
 import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
-import { faultDocument, faultLine, faultOf, outputRefused } from './fault.ts';
+import { databaseFault, faultDocument, faultLine, faultOf, outputRefused } from './fault.ts';
 import { type Io, processIo, throughDoor } from './io.ts';
 import { permit } from './permissions.ts';
 import { createSession, type Session } from './session.ts';
@@ -98,8 +98,12 @@ async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
       // Commander's order: the arguments, the options, the command itself.
       const given = parsed.slice(0, -1) as unknown as Rest;
       const session = createSession(io, wantsJson, answered);
-      await permit(session, parsed.at(-1) as Command);
-      code = await work(session, ...given);
+      try {
+        await permit(session, parsed.at(-1) as Command);
+        code = await work(session, ...given);
+      } catch (error) {
+        throw databaseFault(error, session);
+      }
     };
   try {
     await createProgram(io, act).parseAsync([...argv], { from: 'user' });

@@ -71,11 +71,13 @@ export function temporalFault(thrown: unknown, config: Config): unknown {
   return thrown;
 }
 
-/** An error of the database with the place that was tried, user and password left out. */
-export function databaseFault(thrown: unknown, config: Config): unknown {
+/** An error of connecting to the database with the place that was tried, user and password left out. */
+export function databaseFault(thrown: unknown, session: { readonly config: Pick<Config, 'databaseUrl'> }): unknown {
   if (!(thrown instanceof OnceperError) || thrown.at !== null || !FAULTS_OF_CONNECTING.has(thrown.code)) return thrown;
+  const { databaseUrl } = session.config;
+  if (databaseUrl === null) return thrown;
   const { code, message, remedy } = thrown;
-  const { host, pathname } = new URL(config.databaseUrl ?? 'postgres://-');
+  const { host, pathname } = new URL(databaseUrl);
   return new OnceperError({ code, message, remedy, at: `${host}${pathname}`, cause: thrown });
 }
 

@@ -5,7 +5,7 @@ import { visibleJson } from '../kernel/visible.ts';
 import type { Database } from '../store/database.ts';
 import { actorOf } from './actor.ts';
 import { type Config, loadConfig } from './config.ts';
-import { databaseFault, temporalFault } from './fault.ts';
+import { temporalFault } from './fault.ts';
 import type { Io } from './io.ts';
 import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
 import { type Colours, colours, oneLine } from './terminal.ts';
@@ -64,8 +64,6 @@ async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T
   const db = createDatabase(config, createProcessLog(config, 'command'), { name: 'onceper command', max: 4 });
   try {
     return await work(db);
-  } catch (error) {
-    throw databaseFault(error, config);
   } finally {
     await db.close();
   }

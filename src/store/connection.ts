@@ -86,7 +86,7 @@ function unreadable(address: string): Mistake {
   if (unescaped !== undefined) {
     return new Mistake(
       `it has an unescaped ${unescaped}, as of a password`,
-      `write ${unescaped} as ${encodeURIComponent(unescaped)}; so are / %2F, ? %3F, @ %40 and # %23 written`,
+      `write ${unescaped} as ${encodeURIComponent(unescaped)}, as every other special character (# %23, / %2F, ? %3F, @ %40)`,
     );
   }
   const port = /:(\d+)(?:[/?]|$)/.exec(authority.slice(credentials.length))?.[1];

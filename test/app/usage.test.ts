@@ -73,7 +73,7 @@ test('a variable that this product does not have stops the command and names the
 
 test('a relay without a database ends at its start, instead of waiting for it', async () => {
   const printed = await typed(['relay'], { ...NO_DATABASE, ONCEPER_GATEWAY_URL: `http://${NOBODY}` });
-  expect(printed.err).toMatch(/^database_unreachable: [^\n]*\n$/);
+  expect(printed.err).toMatch(/^database_unreachable: [^\n]* \(127\.0\.0\.1:1\/onceper\) — [^\n]*\n$/);
   expect(printed.code).toBe(1);
 });
 

@@ -3,7 +3,6 @@ import { migrate } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { requireDatabaseUrl } from '../config.ts';
 import { EXIT } from '../exit-codes.ts';
-import { databaseFault } from '../fault.ts';
 import { readRuleFile } from '../rule-file.ts';
 
 /** `migrate`: the database's schema, and with --rules a job's first rule. */
@@ -18,9 +17,7 @@ export const addMigrate: AddCommand = (program, act) => {
         const { registry, config } = session;
         const rules = options.rules === undefined ? null : readRuleFile(registry, options.rules);
         const { id: actor } = await session.actor();
-        const { applied } = await migrate(requireDatabaseUrl(config)).catch((error: unknown) => {
-          throw databaseFault(error, config);
-        });
+        const { applied } = await migrate(requireDatabaseUrl(config));
         const loaded =
           rules === null
             ? null
