@@ -34,6 +34,8 @@ export const addDemo: AddCommand = (program, act: Act) => {
 async function demo(session: Session, options: Options) {
   const input = inputOf(options);
   const note = session.wantsJson ? () => undefined : session.note;
+  // Its journal, logs and sample are for whoever started it.
+  process.umask(0o077);
   const interrupted = interruption();
   const stage = await setStage({
     ...stageOptions(session.config, (await session.actor()).id, note),
