@@ -4,6 +4,7 @@ import type { Approval } from '../store/approvals.ts';
 import { money } from './outbox-text.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
+import { linesOf } from './terminal.ts';
 
 /** A request in the shape that `--json` prints. */
 export function shownApproval(approval: Approval) {
@@ -38,7 +39,7 @@ export function renderApproval(session: Session, approval: Approval): string {
     `  expires   ${approval.expiresAt}`,
     `  digest    ${digest}`,
   ];
-  const parts = [lines.join('\n'), renderPlan(session, approval.plan)];
+  const parts = [linesOf(lines), renderPlan(session, approval.plan)];
   if (state === 'requested') parts.push(`approve   ${approveCommand(id, digest)}`);
   if (state === 'approved') parts.push(`execute   ${executeCommand(id)}`);
   return parts.join('\n\n');
@@ -51,7 +52,7 @@ export function renderPlan(session: Session, plan: unknown): string {
   if (!isBranch(plan)) return JSON.stringify(plan);
   const { periods, ...rest } = plan;
   const lines = Object.entries(rest).map(([name, value]) => `  ${name.padEnd(12)} ${valueOf(value)}`);
-  const parts = lines.length === 0 ? [] : [lines.join('\n')];
+  const parts = lines.length === 0 ? [] : [linesOf(lines)];
   if (Array.isArray(periods)) parts.push(renderRows(session, periods.filter(isBranch)));
   return parts.join('\n\n');
 }

@@ -2,6 +2,7 @@ import type { BackfillStory } from '../ops/backfill.ts';
 import type { Backfill, BackfillPeriod } from '../store/backfills.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
+import { linesOf } from './terminal.ts';
 
 /** A backfill in the shape that `--json` prints. */
 export interface ShownBackfill {
@@ -35,7 +36,7 @@ export function renderBackfill(session: Session, { backfill, state, periods }: B
     `  so far    ${sumOf(periods)}`,
   ];
   const rows = periods.map((one) => [one.period, one.act, fateOf(one), one.keyState ?? '-', one.startedAt ?? '-']);
-  return `${head.join('\n')}\n\n${table(session, ['period', 'planned', 'became', 'key is now', 'started'], rows)}`;
+  return `${linesOf(head)}\n\n${table(session, ['period', 'planned', 'became', 'key is now', 'started'], rows)}`;
 }
 
 function fateOf({ state, outcome, decision }: BackfillPeriod): string {

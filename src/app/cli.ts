@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { visibleJson } from '../kernel/visible.ts';
 import type { Act, AddCommand } from './command.ts';
 import { addAdjust } from './commands/adjust.ts';
 import { addApprovals } from './commands/approvals.ts';
@@ -27,8 +28,8 @@ import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
 import { addWorker } from './commands/worker.ts';
 import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
-import { faultDocument, faultLine, faultOf } from './fault.ts';
-import { type Io, processIo } from './io.ts';
+import { databaseFault, faultDocument, faultLine, faultOf, outputRefused } from './fault.ts';
+import { type Io, processIo, throughDoor } from './io.ts';
 import { permit } from './permissions.ts';
 import { createSession, type Session } from './session.ts';
 
@@ -74,9 +75,17 @@ Exit codes:
 
 /**
  * Runs one command line (without `node` and the script) and returns its exit code; never throws and never exits. With
- * `--json` standard output carries exactly one JSON document: the answer, or §9's error.
+ * `--json` standard output carries exactly one JSON document: the answer, or the error. What standard output did not take is an
+ * error too, unless its reader left.
  */
-export async function main(argv: readonly string[], io: Io = processIo()): Promise<ExitCode> {
+export async function main(argv: readonly string[], outside: Io = processIo()): Promise<ExitCode> {
+  const io = throughDoor(outside);
+  const code = await run(argv, io);
+  const refusal = await io.refusal();
+  return refusal === null ? code : report(io, outputRefused(refusal), false);
+}
+
+async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const wantsJson = argv.includes('--json');
   let code: ExitCode = EXIT.done;
   let isAnswered = false;
@@ -89,8 +98,12 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
       // Commander's order: the arguments, the options, the command itself.
       const given = parsed.slice(0, -1) as unknown as Rest;
       const session = createSession(io, wantsJson, answered);
-      await permit(session, parsed.at(-1) as Command);
-      code = await work(session, ...given);
+      try {
+        await permit(session, parsed.at(-1) as Command);
+        code = await work(session, ...given);
+      } catch (error) {
+        throw databaseFault(error, session);
+      }
     };
   try {
     await createProgram(io, act).parseAsync([...argv], { from: 'user' });
@@ -120,7 +133,7 @@ function isHelp(error: CommanderError): boolean {
 
 function report(io: Io, thrown: unknown, asDocument: boolean): ExitCode {
   const fault = faultOf(thrown);
-  if (asDocument) io.out(`${JSON.stringify(faultDocument(fault))}\n`);
+  if (asDocument) io.out(`${visibleJson(JSON.stringify(faultDocument(fault)))}\n`);
   else io.err(`${faultLine(fault)}\n`);
   if (io.environment['ONCEPER_LOG_LEVEL'] === 'debug') io.err(`${traceOf(thrown)}\n`);
   return exitCodeOfError(fault.code);

@@ -7,6 +7,8 @@ import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
+import { checkedAddress } from '../store/connection.ts';
+import { withoutPassword } from './database-url.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
 import { networkList, receiverList } from './receiver-list.ts';
 
@@ -143,15 +145,16 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
   const own = parseVariables(environment);
   const home = own.ONCEPER_HOME ?? projectFolder();
   const running = runningServers(home) ?? runningServers(demoFolder(home));
+  const databaseUrl = set(environment['DATABASE_URL']);
   const given = {
-    databaseUrl: set(environment['DATABASE_URL']),
+    databaseUrl: databaseUrl === null ? null : checkedAddress(databaseUrl, 'DATABASE_URL'),
     temporalAddress: set(environment['TEMPORAL_ADDRESS']),
   };
   const profile = temporalProfile(environment, running?.temporal?.address ?? null);
   const address = profile.connectionOptions.address ?? '127.0.0.1:7233';
   return {
     home,
-    databaseUrl: checkedDatabaseUrl(given.databaseUrl) ?? running?.postgres?.url ?? null,
+    databaseUrl: given.databaseUrl ?? running?.postgres?.url ?? null,
     temporal: {
       ...profile,
       connectionOptions: { ...profile.connectionOptions, address },
@@ -194,13 +197,18 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
   };
 }
 
+/** A person who copies the address that is printed has left the password out. */
+function isSameDatabase(one: string, other: string): boolean {
+  return withoutPassword(one) === withoutPassword(other);
+}
+
 function identityOf(
   own: z.infer<typeof variables>,
   givenDatabase: string | null,
   embedded: string | null,
 ): IdentityConfig {
   return {
-    isEmbedded: givenDatabase === null || givenDatabase === embedded,
+    isEmbedded: givenDatabase === null || (embedded !== null && isSameDatabase(givenDatabase, embedded)),
     osUser: userInfo().username,
     actor: own.ONCEPER_ACTOR ?? null,
     roles: parseRoles(own.ONCEPER_ROLES) ?? [],
@@ -267,11 +275,6 @@ function temporalProfile(environment: Environment, running: string | null): Clie
       `mend or unset ${at}, or mend the file it names`,
     );
   }
-}
-
-function checkedDatabaseUrl(url: string | null): string | null {
-  if (url === null || /^postgres(ql)?:\/\/./.test(url)) return url;
-  throw bad('DATABASE_URL', 'DATABASE_URL is no PostgreSQL address', 'write it as postgres://user@host:5432/database');
 }
 
 function bad(at: string, message: string, remedy: string): OnceperError {

@@ -1,7 +1,9 @@
 import { CommanderError } from 'commander';
 import { OnceperError } from '../kernel/error.ts';
+import { FAULTS_OF_CONNECTING } from '../store/fault.ts';
 import type { Config } from './config.ts';
 import { temporalUnreachable } from './services.ts';
+import { oneLine } from './terminal.ts';
 
 /** Whatever was thrown, as an error with a code and a remedy; its text is one line. */
 export function faultOf(thrown: unknown): OnceperError {
@@ -12,6 +14,16 @@ export function faultOf(thrown: unknown): OnceperError {
     message: thrown instanceof Error ? thrown.message : String(thrown),
     remedy: 'type it again with ONCEPER_LOG_LEVEL=debug to see where, and report it with that output',
     cause: thrown,
+  });
+}
+
+/** Standard output did not take the answer: whoever reads it has less than was said. */
+export function outputRefused(refusal: Error): OnceperError {
+  return new OnceperError({
+    code: 'output_refused',
+    message: `standard output can't be written: ${refusal.message}`,
+    remedy: 'what the command did is done; free the disk or name another file, and ask again',
+    cause: refusal,
   });
 }
 
@@ -59,11 +71,13 @@ export function temporalFault(thrown: unknown, config: Config): unknown {
   return thrown;
 }
 
-/** An error of the database with the place that was tried, user and password left out. */
-export function databaseFault(thrown: unknown, config: Config): unknown {
-  if (!(thrown instanceof OnceperError) || thrown.code !== 'database_unreachable' || thrown.at !== null) return thrown;
+/** An error of connecting to the database with the place that was tried, user and password left out. */
+export function databaseFault(thrown: unknown, session: { readonly config: Pick<Config, 'databaseUrl'> }): unknown {
+  if (!(thrown instanceof OnceperError) || thrown.at !== null || !FAULTS_OF_CONNECTING.has(thrown.code)) return thrown;
+  const { databaseUrl } = session.config;
+  if (databaseUrl === null) return thrown;
   const { code, message, remedy } = thrown;
-  const { host, pathname } = new URL(config.databaseUrl ?? 'postgres://-');
+  const { host, pathname } = new URL(databaseUrl);
   return new OnceperError({ code, message, remedy, at: `${host}${pathname}`, cause: thrown });
 }
 
@@ -71,7 +85,7 @@ export function databaseFault(thrown: unknown, config: Config): unknown {
 export function faultLine(fault: OnceperError): string {
   const at = fault.at === null ? '' : ` (${fault.at})`;
   const line = `${fault.code}: ${fault.message.trim().replace(/\.$/, '')}${at} — ${fault.remedy}`;
-  return line.replaceAll(/\s*\n\s*/g, ' ');
+  return oneLine(line.replaceAll(/\s*\n\s*/g, ' '));
 }
 
 /** The document that `--json` prints instead of an answer. */

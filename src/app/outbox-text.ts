@@ -4,6 +4,7 @@ import type { Acted, OutboxEntry, OutboxList } from '../ops/outbox.ts';
 import type { Cleaned } from '../ops/outbox-clean.ts';
 import type { Session } from './session.ts';
 import { table } from './table.ts';
+import { linesOf } from './terminal.ts';
 
 /** An amount of minor units as people write it; as it is where its currency is unknown. */
 export function money(amount: string | null, currency: string | null): string {
@@ -38,7 +39,7 @@ export function renderEntry(session: Session, { effect, deliveries, webhooks, ac
     ...(counterpartyId === null ? [] : [`  at the counterparty: ${counterpartyId}`]),
     `  body: ${body}`,
   ];
-  const parts = [facts.join('\n')];
+  const parts = [linesOf(facts)];
   if (deliveries.length > 0) {
     const rows = deliveries.map((call) => {
       const { at, fence, step, outcome, status, answer } = call;

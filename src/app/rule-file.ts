@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { projectFolder } from '../embedded/project-folder.ts';
+import { packageFolder } from '../embedded/project-folder.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { type CheckedRule, checkRule, type LoadedRule } from '../ops/rule.ts';
 import { readTextFile } from './options.ts';
@@ -13,7 +13,7 @@ export function readRuleFile(
   file: string | undefined,
 ): { readonly at: string; readonly checked: CheckedRule } {
   const at = file ?? DEFAULT_RULES;
-  return { at, checked: checkRule(registry, readTextFile(file ?? join(projectFolder(), DEFAULT_RULES)), at) };
+  return { at, checked: checkRule(registry, readTextFile(file ?? join(packageFolder(), DEFAULT_RULES)), at) };
 }
 
 /** Tells a person that the calendar of a rule leaves periods to be caught up. */

@@ -1,4 +1,5 @@
 import type { RunReport } from '../ops/run-report.ts';
+import { linesOf } from './terminal.ts';
 
 /** What is going on with a run's key, in one line. */
 export function sentenceOf(report: RunReport): string {
@@ -22,5 +23,5 @@ export function renderRun(report: RunReport): string {
   }
   if (decision === 'held') lines.push(`  approval  npx onceper approvals list --key ${key}`);
   else if (key !== null) lines.push(`  more      npx onceper why ${key}`);
-  return lines.join('\n');
+  return linesOf(lines);
 }

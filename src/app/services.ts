@@ -5,6 +5,7 @@ import { OnceperError } from '../kernel/error.ts';
 import { createLog, type Log } from '../observability/log.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { type Config, requireDatabaseUrl } from './config.ts';
+import { standardStreams } from './streams.ts';
 
 /** The jobs of this deployment. A new job is added here and nowhere else. */
 export function createJobs(): Registry {
@@ -20,9 +21,10 @@ export function createDatabase(config: Config, log: Log, options: { name: string
   });
 }
 
-/** A log for one process of this release. */
+/** A log for one process of this release, on standard error: standard output belongs to what a command was asked for. */
 export function createProcessLog(config: Config, name: string): Log {
-  return createLog({ name, release: config.release, level: config.logLevel });
+  const { write } = standardStreams().err;
+  return createLog({ name, release: config.release, level: config.logLevel, write });
 }
 
 /** Temporal's client; throws OnceperError `temporal_unreachable` naming the address. The caller closes the connection. */

@@ -1,18 +1,19 @@
 import type { Client } from '@temporalio/client';
-import picocolors from 'picocolors';
 import type { Registry } from '../jobs/registry.ts';
 import type { Actor } from '../kernel/actor.ts';
+import { visibleJson } from '../kernel/visible.ts';
 import type { Database } from '../store/database.ts';
 import { actorOf } from './actor.ts';
 import { type Config, loadConfig } from './config.ts';
-import { databaseFault, temporalFault } from './fault.ts';
+import { temporalFault } from './fault.ts';
 import type { Io } from './io.ts';
 import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
+import { type Colours, colours, oneLine } from './terminal.ts';
 
 /** What a command works with. Nothing is connected, and no variable read, before it is asked for. */
 export interface Session {
   readonly io: Io;
-  readonly colours: ReturnType<typeof picocolors.createColors>;
+  readonly colours: Colours;
   readonly wantsJson: boolean;
   readonly config: Config;
   readonly registry: Registry;
@@ -20,7 +21,7 @@ export interface Session {
   readonly actor: () => Promise<Actor>;
   /** Prints the one answer of the command: the document with `--json`, else the text. */
   readonly answer: (document: unknown, text: string) => void;
-  /** Tells a person, on standard error, what is going on. */
+  /** Tells a person, in one line on standard error, what is going on. */
   readonly note: (sentence: string) => void;
   withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>;
   withTemporal<T>(work: (client: Client) => Promise<T>): Promise<T>;
@@ -35,7 +36,7 @@ export function createSession(io: Io, wantsJson: boolean, answered: () => void):
   const session: Session = {
     io,
     wantsJson,
-    colours: picocolors.createColors(!isPlain),
+    colours: colours(!isPlain),
     get config() {
       config ??= loadConfig({ ...io.environment });
       return config;
@@ -50,9 +51,9 @@ export function createSession(io: Io, wantsJson: boolean, answered: () => void):
     },
     answer(document, text) {
       answered();
-      io.out(wantsJson ? `${JSON.stringify(document, exactly)}\n` : `${text.trimEnd()}\n`);
+      io.out(`${wantsJson ? visibleJson(JSON.stringify(document, exactly)) : text.trimEnd()}\n`);
     },
-    note: (sentence) => io.err(`${sentence}\n`),
+    note: (sentence) => io.err(`${oneLine(sentence)}\n`),
     withDatabase: (work) => withDatabase(session.config, work),
     withTemporal: (work) => withTemporal(session.config, work),
   };
@@ -63,8 +64,6 @@ async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T
   const db = createDatabase(config, createProcessLog(config, 'command'), { name: 'onceper command', max: 4 });
   try {
     return await work(db);
-  } catch (error) {
-    throw databaseFault(error, config);
   } finally {
     await db.close();
   }

@@ -1,5 +1,6 @@
 import Table from 'cli-table3';
 import type { Session } from './session.ts';
+import { linesOf, oneLine } from './terminal.ts';
 
 /** Only spaces between columns: what is printed can be cut and pasted, and read by `awk`. */
 const BARE = {
@@ -20,11 +21,14 @@ const BARE = {
   middle: '  ',
 } as const;
 
-/** A table for people. Columns named in `right` hold numbers. */
+/** A cell of one line, or of several of ours. */
+export type Cell = string | readonly string[];
+
+/** A table for people. Columns named in `right` hold numbers. What others wrote stays in its line and its column. */
 export function table(
   session: Pick<Session, 'colours'>,
   head: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly (readonly Cell[])[],
   right: readonly string[] = [],
 ): string {
   const drawn = new Table({
@@ -33,6 +37,6 @@ export function table(
     chars: BARE,
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
   });
-  drawn.push(...rows.map((row) => [...row]));
+  drawn.push(...rows.map((row) => row.map((cell) => (typeof cell === 'string' ? oneLine(cell) : linesOf(cell)))));
   return drawn.toString().replaceAll(/[ \t]+$/gm, '');
 }

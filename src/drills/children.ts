@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { projectFolder } from '../embedded/project-folder.ts';
+import { packageFolder } from '../embedded/project-folder.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { parsedLine } from './log-events.ts';
 
@@ -41,7 +41,7 @@ export async function startChild(
   const { logFile } = options;
   mkdirSync(dirname(logFile), { recursive: true });
   const log = createWriteStream(logFile, { flags: 'a' });
-  const child = fork(join(projectFolder(), 'bin/onceper.mjs'), [name, ...(options.args ?? [])], {
+  const child = fork(join(packageFolder(), 'bin/onceper.mjs'), [name, ...(options.args ?? [])], {
     env: options.environment,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     // Ctrl-C at a terminal reaches the whole group at once; the demo ends its children in their order itself.

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { actionByKey } from '../store/actions.ts';
+import { connectionOf } from '../store/connection.ts';
 import { readFreeze } from '../store/epoch.ts';
 import { type Drill, fact } from './drill.ts';
 import { executedTransfers, factsOf } from './facts.ts';
@@ -98,7 +99,7 @@ async function replaceDatabase(stage: Stage): Promise<void> {
 async function onMaintenance(stage: Stage, statements: readonly string[]): Promise<void> {
   const url = new URL(stage.databaseUrl);
   url.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: url.href });
+  const client = new pg.Client({ ...connectionOf(url.href) });
   await client.connect();
   try {
     for (const statement of statements) await client.query(statement);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectFolder } from '../embedded/project-folder.ts';
+import { packageFolder } from '../embedded/project-folder.ts';
 import { createRegistry, type Registry } from '../jobs/registry.ts';
 import { parseRule } from '../jobs/rule.ts';
 import { importFile } from '../jobs/settlement/import/import-file.ts';
@@ -39,7 +39,7 @@ export async function importSample(
   stage: Pick<Stage, 'db' | 'actor' | 'folder'>,
   sample: SampleOptions,
 ): Promise<SampleMonths> {
-  const body = JSON.parse(readFileSync(join(projectFolder(), 'rules/settlement.json'), 'utf8')) as Record<
+  const body = JSON.parse(readFileSync(join(packageFolder(), 'rules/settlement.json'), 'utf8')) as Record<
     string,
     unknown
   >;

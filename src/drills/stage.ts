@@ -9,6 +9,7 @@ import type { StartOptions } from '../embedded/start-servers.ts';
 import { up } from '../embedded/up.ts';
 import type { StatedSettings } from '../gateway/simulator/settings.ts';
 import { type Simulator, startSimulator } from '../gateway/simulator/simulator.ts';
+import { connectionOf } from '../store/connection.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { migrate } from '../store/migrate.ts';
 import { type Child, startChild } from './children.ts';
@@ -138,7 +139,7 @@ async function connectClient(address: string, namespace: string): Promise<Client
 }
 
 async function freshDatabase(given: string): Promise<string> {
-  const admin = new pg.Client({ connectionString: given });
+  const admin = new pg.Client({ ...connectionOf(given) });
   await admin.connect();
   try {
     await admin.query('drop database if exists onceper_demo with (force)');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { projectFolder } from '../embedded/project-folder.ts';
+import { packageFolder } from '../embedded/project-folder.ts';
 import { OnceperError } from '../kernel/error.ts';
 
 /** What a command line printed and how it ended. */
@@ -22,7 +22,7 @@ export async function typed(
 ): Promise<Typed> {
   const [npx, name, ...args] = line.split(' ');
   if (npx !== 'npx' || name === undefined) throw new Error(`not a line for people: ${line}`);
-  const child = spawn(process.execPath, [join(projectFolder(), `bin/${name}.mjs`), ...args], { env: environment });
+  const child = spawn(process.execPath, [join(packageFolder(), `bin/${name}.mjs`), ...args], { env: environment });
   const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   const result = { line, code, stdout: stdout(), stderr: stderr() };

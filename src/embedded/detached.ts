@@ -1,10 +1,11 @@
 import { fork } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { OnceperError } from '../kernel/error.ts';
 import { type Addresses, addressesOf } from './addresses.ts';
 import { lastLines } from './guarded-process.ts';
+import { openOnceperFolder } from './private-folder.ts';
 import { onceperFolder, type RunningServers, runningServers } from './server-state.ts';
 import type { StartOptions } from './start-servers.ts';
 import { storageFault } from './storage-fault.ts';
@@ -57,7 +58,7 @@ async function superviseElsewhere(
   onProgress: (sentence: string) => void,
 ): Promise<'started' | 'already_running'> {
   const logFile = logFileOf(options.projectDir);
-  const log = openLog(logFile);
+  const log = openLog(logFile, options);
   const extension = path.extname(import.meta.filename);
   const supervisor = fork(path.join(import.meta.dirname, `supervisor${extension}`), {
     cwd: options.projectDir,
@@ -98,10 +99,10 @@ function endedWithoutAWord(code: number | null, logFile: string): OnceperError {
   });
 }
 
-function openLog(file: string): number {
+function openLog(file: string, { projectDir, databaseUrl }: SupervisorOptions): number {
   try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o755 });
-    return openSync(file, 'a', 0o644);
+    openOnceperFolder(projectDir, databaseUrl === null);
+    return openSync(file, 'a', 0o600);
   } catch (error) {
     throw storageFault(error, path.dirname(file));
   }

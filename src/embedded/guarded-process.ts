@@ -37,9 +37,11 @@ export interface GuardedCommand {
 /*
  * The guard is a shell between us and the server. It holds the reading end of our pipe: when we close the pipe, or die in
  * whatever way (the kernel closes it), `read` returns and the server gets its stop signal. A signal handler or an exit
- * hook of ours would not run after a kill -9. The server inherits neither end: holding them, it would keep itself alive.
+ * hook of ours would not run after a kill -9. The server inherits neither end: holding them, it would keep itself alive. The
+ * files that it makes are its own.
  */
-const GUARD = `exec 4<&0
+const GUARD = `umask 077
+exec 4<&0
 "$@" </dev/null 3>&- 4<&- &
 server=$!
 echo $server >&3
@@ -56,7 +58,7 @@ exit $code`;
  * order of stopping stays ours. Rejects with `process_not_started` where the shell or the user can't be had.
  */
 export async function startGuarded(command: GuardedCommand): Promise<GuardedProcess> {
-  const log = openSync(command.logFile, 'a', 0o644);
+  const log = openSync(command.logFile, 'a', 0o600);
   let guard: ChildProcess;
   try {
     guard = spawn('/bin/sh', ['-c', GUARD, 'sh', command.file, ...command.args], {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -29,11 +30,12 @@ export function dataHome(dir: string, user: SystemUser | null): string {
   if (!existsSync(dir)) {
     // A link whose target has gone (another container, a wiped /var/lib) is as good as none.
     rmSync(dir, { force: true });
-    if (canEnter(user, path.dirname(dir))) mkdirSync(dir);
+    if (canEnter(user, path.dirname(dir))) mkdirSync(dir, { mode: 0o700 });
     else symlinkSync(sharedPlace(`data-${randomUUID()}`), dir);
   }
   // Root's own: a start that was killed before this line is made good by the next.
   if (user !== null && statSync(dir).uid === 0) chownSync(dir, user.uid, user.gid);
+  chmodSync(dir, 0o700);
   return realpathSync(dir);
 }
 
@@ -68,7 +70,8 @@ export function initialiseData(
     [
       `--pgdata=${aside}`,
       `--username=${OWNER}`,
-      '--auth=trust',
+      // Nobody, until there is a password (postgres-password.ts).
+      '--auth=reject',
       '--encoding=UTF8',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',

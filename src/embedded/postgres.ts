@@ -1,16 +1,18 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { OnceperError } from '../kernel/error.ts';
+import { codeOf, OnceperError } from '../kernel/error.ts';
 import { canEnter, databaseUser } from './database-user.ts';
 import { type Exit, type GuardedProcess, lastLines, startGuarded } from './guarded-process.ts';
+import { isListener } from './ports.ts';
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts';
 import { dataHome, initialiseData, OWNER, ownerOfData } from './postgres-data.ts';
+import { passwordFile, SCRAM_ITERATIONS, securePassword } from './postgres-password.ts';
 import { forgetRecycledPid, refuseRunning } from './postmaster.ts';
 
 /** A PostgreSQL server that is ready and has the database `onceper`. */
 export interface EmbeddedPostgres {
-  /** Connection string of the superuser `onceper` to the database `onceper`; no password: loopback only. */
+  /** Connection string of the superuser `onceper` to the database `onceper`, with its password: it is printed nowhere. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -50,6 +52,7 @@ export async function startPostgres(options: {
   const dataDir = initialiseData(home, binaries, { user, durable: options.durable });
   refuseRunning(dataDir);
   forgetRecycledPid(dataDir);
+  const password = securePassword(options.dir, dataDir, binaries, user);
 
   const logFile = path.join(home, 'postgres.log');
   const server = await startGuarded({
@@ -67,13 +70,13 @@ export async function startPostgres(options: {
     await server.stop();
   };
   try {
-    await waitUntilReady(options.port, dataDir, server, logFile);
+    await waitUntilReady({ port: options.port, password, dataDir, file: passwordFile(options.dir) }, server, logFile);
   } catch (error) {
     await stop();
     throw error;
   }
   return {
-    url: urlOf(options.port, OWNER),
+    url: urlOf(options, password, OWNER),
     port: options.port,
     pid: server.pid,
     dataDir,
@@ -94,41 +97,55 @@ function settings(durable: boolean): string[] {
     max_connections: '200',
     // Says that this is one machine's server: its worker may be its superuser.
     'onceper.embedded': 'on',
+    scram_iterations: SCRAM_ITERATIONS,
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-function urlOf(port: number, database: string): string {
-  return `postgresql://${OWNER}@127.0.0.1:${port}/${database}`;
+function urlOf({ port }: { readonly port: number }, password: string, database: string): string {
+  return `postgresql://${OWNER}:${password}@127.0.0.1:${port}/${database}`;
 }
 
-async function waitUntilReady(port: number, dataDir: string, server: GuardedProcess, logFile: string): Promise<void> {
+interface Door {
+  readonly port: number;
+  readonly password: string;
+  /** Where the password stands. */
+  readonly file: string;
+  readonly dataDir: string;
+}
+
+async function waitUntilReady(door: Door, server: GuardedProcess, logFile: string): Promise<void> {
   const until = performance.now() + READY_WITHIN_MS;
   while (server.isRunning() && performance.now() < until) {
-    if (await ensureDatabase(port, dataDir)) return;
+    // Nobody else who took the port first is asked to look at the password.
+    if (isListener(server.pid, door.port) && (await ensureDatabase(door))) return;
     await delay(25);
   }
   throw new OnceperError({
     code: 'postgres_not_started',
     message: `PostgreSQL ${server.isRunning() ? 'was not ready in time' : 'ended while starting'}: ${lastLines(logFile, 3)}`,
     remedy: `read ${logFile}, or set DATABASE_URL to a server of your own`,
-    at: `127.0.0.1:${port}`,
+    at: `127.0.0.1:${door.port}`,
   });
 }
 
 /** Whether the server answers; when it does, its database exists. */
-async function ensureDatabase(port: number, dataDir: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: urlOf(port, 'postgres'), connectionTimeoutMillis: 2_000 });
+async function ensureDatabase(door: Door): Promise<boolean> {
+  const client = new pg.Client({
+    connectionString: urlOf(door, door.password, 'postgres'),
+    connectionTimeoutMillis: 2_000,
+  });
   // An ended connection is reported by the query that fails; without a listener the event would end this process.
   client.on('error', () => undefined);
   try {
     await client.connect();
-  } catch {
+  } catch (error) {
+    if (codeOf(error) === '28P01') throw wrongPassword(door);
     return false;
   }
   try {
-    const here = await client.query(`select 1 where current_setting('data_directory') = $1`, [dataDir]);
+    const here = await client.query(`select 1 where current_setting('data_directory') = $1`, [door.dataDir]);
     // Somebody else's server took the port first; ours is about to end for it.
     if (here.rowCount === 0) return false;
     const found = await client.query('select 1 from pg_database where datname = $1', [OWNER]);
@@ -137,6 +154,15 @@ async function ensureDatabase(port: number, dataDir: string): Promise<boolean> {
   } finally {
     await client.end();
   }
+}
+
+function wrongPassword({ file, dataDir }: Door): OnceperError {
+  return new OnceperError({
+    code: 'postgres_not_started',
+    message: `the password in ${file} is not that of the data in ${dataDir}`,
+    remedy: `remove ${file} and start again: the data get a new one`,
+    at: file,
+  });
 }
 
 function refuseUnreachable(home: string, user: { uid: number; gid: number } | null): void {

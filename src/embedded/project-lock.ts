@@ -21,7 +21,7 @@ type Claim = z.infer<typeof Claim>;
  * holder one gets the number, where two removers could each remove the other's fresh lock and both go on.
  */
 export function acquireLock(folder: string): Lock {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const self = thisProcess();
   for (;;) {
     const highest = highestClaim(folder);
@@ -110,7 +110,7 @@ function replace(folder: string, number: number, claim: Claim): void {
 
 function writeAside(folder: string, claim: Claim): string {
   const aside = path.join(folder, `.${randomUUID()}`);
-  writeFileSync(aside, JSON.stringify(claim));
+  writeFileSync(aside, JSON.stringify(claim), { mode: 0o600 });
   return aside;
 }
 

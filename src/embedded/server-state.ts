@@ -31,7 +31,7 @@ const TemporalRecord = Identity.extend({
 
 /**
  * What `up` knows about its servers, as `.onceper/servers.json` keeps it. A server that a variable supplies is null: it is
- * not ours to stop, and its connection string may hold a password.
+ * not ours to stop, and its connection string is not ours to keep.
  */
 const RunningServers = z.object({
   supervisor: Identity,
@@ -71,7 +71,7 @@ export function readState(projectDir: string): State | null {
 export function writeState(projectDir: string, state: State): void {
   const file = stateFile(projectDir);
   const aside = `${file}.${randomUUID()}`;
-  writeFileSync(aside, `${JSON.stringify(state, null, 2)}\n`);
+  writeFileSync(aside, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
   renameSync(aside, file);
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OnceperError } from '../kernel/error.ts';
+import { visible } from '../kernel/visible.ts';
 import type { Report, SupervisorOptions } from './detached.ts';
 import { lockHolder } from './project-lock.ts';
 import { up } from './up.ts';
@@ -19,7 +20,7 @@ function tell(report: Report): Promise<void> {
 }
 
 function note(sentence: string): void {
-  process.stderr.write(`${new Date().toISOString()} ${sentence}\n`);
+  process.stderr.write(`${new Date().toISOString()} ${visible(sentence)}\n`);
 }
 
 async function supervise(options: SupervisorOptions): Promise<number> {

@@ -1,8 +1,8 @@
-import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OnceperError } from '../kernel/error.ts';
 import { type Addresses, addressesOf } from './addresses.ts';
 import { endOrphans } from './orphans.ts';
+import { openOnceperFolder } from './private-folder.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { acquireLock, lockFolder, lockHolder, thisProcess } from './project-lock.ts';
 import {
@@ -39,11 +39,7 @@ const OTHER_STARTS_WITHIN_MS = 360_000;
 export async function up(options: StartOptions): Promise<Up> {
   const folder = onceperFolder(options.projectDir);
   try {
-    if (!existsSync(folder)) {
-      mkdirSync(folder, { recursive: true });
-      // The database's user passes through it, whatever the umask says; the data below have modes of their own.
-      chmodSync(folder, 0o755);
-    }
+    openOnceperFolder(options.projectDir, options.databaseUrl === null);
     for (;;) {
       const lock = acquireLock(lockFolder(options.projectDir));
       if (lock.kind === 'acquired') return await superviseHere(options, lock.release);

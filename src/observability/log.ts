@@ -1,21 +1,20 @@
 import { pino } from 'pino';
+import { visibleJson } from '../kernel/visible.ts';
 import { type Event, levelOf } from './events.ts';
 
 /** Writes one typed event as one JSON line. */
 export type Log = (event: Event) => void;
 
 /**
- * Logs to standard error, or to `write` in a test: standard output belongs to what a command was asked for. Each line is an
- * event of the catalogue with the process's name and release.
+ * Logs to `write`. Each line is an event of the catalogue with the process's name and release; a character that a terminal would
+ * obey is written out, since lines hold words of others.
  */
 export function createLog(options: {
   name: string;
   release: string;
   level: string;
-  write?: (line: string) => void;
+  write: (line: string) => void;
 }): Log {
-  const { write } = options;
-  const destination = write === undefined ? pino.destination({ fd: 2, sync: true }) : { write };
   const logger = pino(
     {
       level: options.level,
@@ -24,7 +23,7 @@ export function createLog(options: {
       messageKey: 'event',
       formatters: { level: (label) => ({ level: label }) },
     },
-    destination,
+    { write: (line: string) => options.write(visibleJson(line)) },
   );
   return (event) => {
     const { event: name, ...fields } = event;

@@ -4,6 +4,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { JobRule } from '../jobs/rule.ts';
 import { type Database, transaction } from '../store/database.ts';
 import { countOverdueEffects, effectsForAPerson } from '../store/effect-alarms.ts';
+import type { MigrationStanding } from '../store/migrate.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { backfillCommand } from './commands.ts';
@@ -32,8 +33,12 @@ export async function checkDatabase(db: Database): Promise<Check> {
   return ok('database', detail);
 }
 
-/** Migrations that this release has and the database lacks. */
-export function migrationCheck(pending: readonly string[]): Check {
+/** Migrations that this release has and the database lacks, or the other way round. */
+export function migrationCheck({ pending, unknown }: MigrationStanding): Check {
+  if (unknown.length > 0) {
+    const detail = `the database is newer than this build, which does not know ${unknown.join(', ')}`;
+    return fail('migrations', detail, 'use the build that migrated it, or a later one');
+  }
   if (pending.length === 0) return ok('migrations', 'all applied');
   return fail('migrations', `${pending.length} pending: ${pending.join(', ')}`, 'npx onceper migrate');
 }
@@ -75,10 +80,18 @@ async function checkPeriods(db: Database, registry: Registry, job: string): Prom
     const [first] = found;
     const last = found.at(-1);
     if (first === undefined || last === undefined) return [];
-    const detail = `${found.length} ${state.replaceAll('_', ' ')}: ${first.period}${first === last ? '' : ` to ${last.period}`}`;
+    const detail = `${found.length} ${state.replaceAll('_', ' ')}${named(found.map(({ period }) => period))}`;
     return [level(`periods of ${job}`, detail, remedy({ job, rule, first, last }))];
   });
   return rows.length > 0 ? rows : [ok(`periods of ${job}`, `${periods.length} expected, none needs anybody`)];
+}
+
+const FEW = 6;
+
+/** Few are listed. Of many the first and the last: between them may be others, which are well. */
+function named(periods: readonly string[]): string {
+  if (periods.length <= FEW) return `: ${periods.join(', ')}`;
+  return ` between ${periods[0] ?? ''} and ${periods.at(-1) ?? ''}`;
 }
 
 interface Found {

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
+import type { MigrationStanding } from '../store/migrate.ts';
 import { type Check, checked } from './check.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
 import { checkRetention, checkSchedules, checkTemporal, checkZones } from './doctor-temporal.ts';
@@ -13,7 +14,7 @@ export interface Patient {
   readonly taskQueue: string;
   readonly openDatabase: () => Database;
   readonly connectTemporal: () => Promise<Client>;
-  readonly pendingMigrations: () => Promise<readonly string[]>;
+  readonly migrationStanding: () => Promise<MigrationStanding>;
   /** Throws where the counterparty's terms leave no moment for a safe re-send. */
   readonly checkGateway: () => Check;
   /** Throws where the receivers that are configured can't be told with the secrets that are. */
@@ -52,7 +53,7 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
   const rows: Check[] = [];
   let isMigrated = false;
   if (db !== null) {
-    const migrations = await checked('migrations', async () => migrationCheck(await patient.pendingMigrations()));
+    const migrations = await checked('migrations', async () => migrationCheck(await patient.migrationStanding()));
     isMigrated = migrations.every(({ state }) => state === 'ok');
     rows.push(...migrations);
   }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '../kernel/error.ts';
 import { transaction } from '../store/database.ts';
+import { FAULTS_OF_THE_DATABASE } from '../store/fault.ts';
 import { effectStandings } from '../store/outbox-read.ts';
 import { type EffectOutcome, type FinalEffect, recordOutcomes } from '../store/outbox-record.ts';
 import type { TakenEffect } from '../store/outbox-take.ts';
@@ -36,20 +37,6 @@ const RECORD = {
   idleInTransactionTimeout: 5_000,
 };
 const RETRY_MS = { first: 50, cap: 1_000 };
-
-/** Faults that pass by themselves: the transaction is rolled back or unknown, and recording again is safe by its fence. */
-const PASSING = new Set([
-  'connection_lost',
-  'database_unreachable',
-  'database_full',
-  'database_read_only',
-  'commit_unknown',
-  'lock_timeout',
-  'statement_timeout',
-  'transaction_timeout',
-  'deadlock',
-  'serialization',
-]);
 
 /** Starts a recorder; `signal` ends its patience with a database that is away, `onWritten` is called after each batch. */
 export function createRecorder(
@@ -128,7 +115,8 @@ async function recordPatiently(
       await record(services, plan, batch);
       return;
     } catch (error) {
-      if (!PASSING.has(codeOf(error) ?? '')) return recordApart(services, plan, batch, signal, error);
+      // These pass by themselves: the transaction is rolled back or unknown, and recording again is safe by its fence.
+      if (!FAULTS_OF_THE_DATABASE.has(codeOf(error) ?? '')) return recordApart(services, plan, batch, signal, error);
       plan.emit(faultEvent('record', error));
       if (signal.aborted || performance.now() + wait > until) {
         plan.emit({ kind: 'unrecorded', count: batch.length, code: codeOf(error) ?? 'unexpected' });

@@ -28,7 +28,7 @@ export interface Action extends ExistingAction {
 }
 
 const COLUMNS = `key, job, period, state, fence, owner_run as "ownerRun", owner_exec as "ownerExec", owner_pass as "ownerPass",
-  lease_until as "leaseUntil", ceil(extract(epoch from lease_until - clock_timestamp()) * 1000)::int4 as "leaseLeftMs",
+  lease_until as "leaseUntil", ceil(extract(epoch from lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs",
   overrides, rule_version as "ruleVersion", release, budget_from as "budgetFrom", delivering, sealed_at as "sealedAt",
   admitted_at as "admittedAt", done_at as "doneAt", skipped_reason as "skippedReason", result`;
 

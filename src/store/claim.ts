@@ -7,6 +7,7 @@ import { attemptOfPass, beginAttempt, endAttempt, endedSince, endLeftOpen } from
 import { appendGrant } from './audit-ledger.ts';
 import { backendOf, boundedWait } from './blockers.ts';
 import { type Database, transaction } from './database.ts';
+import { FAULTS_OF_THE_DATABASE } from './fault.ts';
 import { type PlannedSlice, storePlan, unfinishedSlices } from './slices.ts';
 
 /** A pass of the owner's period workflow asking for the next attempt of its run. */
@@ -201,20 +202,8 @@ async function afterFailedGrant(
   }
 }
 
-/** Codes of the database belong to the pass, which tries again; every other code is the job's own word about its period. */
-const DATABASE_CODES: ReadonlySet<string> = new Set([
-  'database_unreachable',
-  'connection_lost',
-  'lock_timeout',
-  'statement_timeout',
-  'transaction_timeout',
-  'deadlock',
-  'serialization',
-  'database_full',
-  'database_read_only',
-  'commit_unknown',
-]);
-const isJobRefusal = (error: OnceperError) => !DATABASE_CODES.has(error.code);
+/** Faults of the database belong to the pass, which tries again; every other code is the job's own word about its period. */
+const isJobRefusal = (error: OnceperError) => !FAULTS_OF_THE_DATABASE.has(error.code);
 
 /** The seal was rolled back, so this grant seals nothing: it only counts the attempt, with the job's code. */
 async function recordRefusedSeal(db: Database, request: ClaimRequest, refused: OnceperError): Promise<Claim> {

@@ -2,7 +2,9 @@ import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import { arrayLiteral, isPlainArray } from './array-literal.ts';
+import { connectionOf } from './connection.ts';
 import { faultOf } from './fault.ts';
+import { checkSession, SESSION_OPTIONS } from './session-check.ts';
 
 /** A pool of connections to one PostgreSQL, and what its server can do. */
 export interface Database extends Tx {
@@ -52,7 +54,8 @@ function isoInstant(text: string): string {
 
 /**
  * Opens a pool. Sessions run in UTC and READ COMMITTED whatever the server's defaults; a connection that the server ends
- * while it is idle is dropped from the pool and reported to `onIdleError`, never thrown at the process.
+ * while it is idle is dropped from the pool and reported to `onIdleError`, never thrown at the process. The first connection makes
+ * sure that it is a session; what it throws is thrown by whatever is asked first (session-check.ts).
  */
 export function openDatabase(options: {
   url: string;
@@ -61,16 +64,15 @@ export function openDatabase(options: {
   onIdleError?: (error: Error) => void;
 }): Database {
   const report = options.onIdleError ?? (() => undefined);
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.max,
+  const session = {
+    ...connectionOf(options.url),
     application_name: options.name,
     types,
-    options: '-c TimeZone=UTC -c default_transaction_isolation=read\\ committed -c DateStyle=ISO -c search_path=public',
+    options: SESSION_OPTIONS,
     connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 30_000,
     keepAlive: true,
-  });
+  };
+  const pool = new pg.Pool({ ...session, max: options.max, idleTimeoutMillis: 30_000, verify: firstChecked(session) });
   pool.on('error', report);
   pool.on('connect', (client) => client.on('error', report));
   return {
@@ -81,6 +83,21 @@ export function openDatabase(options: {
     },
     serverVersion: cachedVersion(pool),
     close: () => pool.end(),
+  };
+}
+
+/** Checks the first connection of a pool, and with it all: they go the same way. A failure is not remembered. */
+function firstChecked(config: pg.ClientConfig): NonNullable<pg.PoolConfig['verify']> {
+  let checked: Promise<void> | undefined;
+  return (client, done) => {
+    checked ??= checkSession(client, config).catch((error: unknown) => {
+      checked = undefined;
+      throw error;
+    });
+    checked.then(
+      () => done(),
+      (error: unknown) => done(faultOf(error)),
+    );
   };
 }
 

@@ -3,7 +3,9 @@ import { dirname, join } from 'node:path';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { OnceperError } from '../kernel/error.ts';
+import { connectionOf } from './connection.ts';
 import { faultOf } from './fault.ts';
+import { checkSession, SESSION_OPTIONS } from './session-check.ts';
 
 /** One number for every starter of every release: whoever holds it migrates, the others wait for it. */
 const MIGRATION_LOCK = '7160112403';
@@ -18,13 +20,17 @@ const AS_OWNER = `select set_config('role', 'onceper_owner', true)
  * Brings the database to this release's schema: numbered plain SQL, forward only, a transaction a file. Any number of
  * starters at once: one migrates, the others wait and find it done. A migrator that was killed leaves nothing to repair:
  * its session lock died with it, so knex's own lock row is freed by whoever holds the session lock next.
- * Throws OnceperError `database_unreachable`, or `migration_failed` naming the file.
+ * Throws OnceperError `database_newer` where the database has migrations that this build does not know, `migration_failed` naming
+ * the file, and what can be wrong with a database.
  */
 export async function migrate(url: string, folder: string = migrationsFolder()): Promise<{ applied: string[] }> {
-  const guard = new pg.Client({ connectionString: url, application_name: 'onceper migrate' });
+  const session = { ...connectionOf(url), application_name: 'onceper migrate', options: SESSION_OPTIONS };
+  const guard = new pg.Client(session);
   guard.on('error', () => undefined);
   try {
     await guard.connect();
+    // A lock of a session that a pooler shares out would keep nobody off.
+    await checkSession(guard, session);
     await guard.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
   } catch (error) {
     await guard.end();
@@ -32,11 +38,13 @@ export async function migrate(url: string, folder: string = migrationsFolder()):
   }
   const db = openKnex(url);
   try {
+    refuseNewer(await standingOf(db, folder));
     const config = migrationConfig(folder);
     if (await db.schema.hasTable('onceper_migration_lock')) await db('onceper_migration_lock').update({ is_locked: 0 });
     const [, applied] = (await db.migrate.latest(config)) as [number, string[]];
     return { applied };
   } catch (error) {
+    if (error instanceof OnceperError) throw error;
     throw new OnceperError({
       code: 'migration_failed',
       message: `a migration failed and was rolled back: ${serversWords(error)}`,
@@ -49,14 +57,19 @@ export async function migrate(url: string, folder: string = migrationsFolder()):
   }
 }
 
-/** Names of the migrations that this release has and the database lacks, oldest first. */
-export async function pendingMigrations(url: string, folder: string = migrationsFolder()): Promise<string[]> {
+/** How a database stands to this build, by names of migrations, oldest first. */
+export interface MigrationStanding {
+  /** This build has them, and the database lacks them. */
+  readonly pending: readonly string[];
+  /** The database has them, and this build does not know them: a later one made them. */
+  readonly unknown: readonly string[];
+}
+
+/** Reads how the database stands; throws what can be wrong with a database. */
+export async function migrationStanding(url: string, folder: string = migrationsFolder()): Promise<MigrationStanding> {
   const db = openKnex(url);
   try {
-    if (!(await db.schema.hasTable('onceper_migration'))) return migrationFiles(folder);
-    const rows = await db('onceper_migration').select<{ name: string }[]>('name');
-    const applied = new Set(rows.map((row) => row.name));
-    return migrationFiles(folder).filter((name) => !applied.has(name));
+    return await standingOf(db, folder);
   } catch (error) {
     throw faultOf(error);
   } finally {
@@ -64,11 +77,31 @@ export async function pendingMigrations(url: string, folder: string = migrations
   }
 }
 
+async function standingOf(db: Knex, folder: string): Promise<MigrationStanding> {
+  const known = migrationFiles(folder);
+  if (!(await db.schema.hasTable('onceper_migration'))) return { pending: known, unknown: [] };
+  const rows = await db('onceper_migration').select<{ name: string }[]>('name').orderBy('name');
+  const applied = rows.map((row) => row.name);
+  return {
+    pending: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !known.includes(name)),
+  };
+}
+
+function refuseNewer({ unknown }: MigrationStanding): void {
+  if (unknown.length === 0) return;
+  throw new OnceperError({
+    code: 'database_newer',
+    message: `the database is newer than this build, which does not know ${unknown.join(', ')}`,
+    remedy: 'use the build that migrated it, or a later one: migrations go forward only',
+  });
+}
+
 function openKnex(url: string): Knex {
   const quiet = () => undefined;
   return knex({
     client: 'pg',
-    connection: { connectionString: url },
+    connection: { ...connectionOf(url) },
     pool: { min: 0, max: 1 },
     // A user called onceper would otherwise look for knex's tables in schema onceper as soon as it exists.
     searchPath: ['public'],

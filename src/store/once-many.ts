@@ -1,5 +1,6 @@
 import type { Tx } from '../kernel/sql.ts';
 import type { Database } from './database.ts';
+import { inServersWords } from './fault.ts';
 import { type Answer, blind, hashOf, type ItemOutcome, isAnswerLost } from './once.ts';
 import { foundMany, manyStatement } from './once-plan.ts';
 import { type Asked, askedOf, type Item, type SqlWork } from './once-work.ts';
@@ -20,12 +21,19 @@ interface KeyedAnswer extends Answer {
 export async function onceMany(tx: Tx | Database, items: readonly Item[], work: SqlWork): Promise<ItemOutcome[]> {
   const asked = items.map(({ key, request }) => askedOf(key, request));
   if (asked.length === 0) return [];
-  if (!('pool' in tx)) return perform(tx, asked, work);
   try {
-    return await perform(tx, asked, work);
+    return await ('pool' in tx ? performUntilAnswered(tx, asked, work) : perform(tx, asked, work));
+  } catch (error) {
+    throw inServersWords(error);
+  }
+}
+
+async function performUntilAnswered(db: Database, asked: readonly Asked[], work: SqlWork): Promise<ItemOutcome[]> {
+  try {
+    return await perform(db, asked, work);
   } catch (error) {
     if (!isAnswerLost(error)) throw error;
-    return perform(tx, asked, work);
+    return perform(db, asked, work);
   }
 }
 

@@ -3,6 +3,7 @@ import { codeOf, OnceperError } from '../kernel/error.ts';
 import type { Json } from '../kernel/json.ts';
 import type { Tx } from '../kernel/sql.ts';
 import { type Database, transaction } from './database.ts';
+import { inServersWords } from './fault.ts';
 import { type OncePlan, oncePlan } from './once-plan.ts';
 import { recallOne, recallTogether } from './once-recall.ts';
 import { type Asked, askedOf, fingerprint, type SqlWork, STORED_RESULT } from './once-work.ts';
@@ -16,8 +17,11 @@ export type ItemOutcome =
   | { readonly kind: 'duplicate'; readonly result: Json }
   | { readonly kind: 'conflict'; readonly asked: string; readonly stored: string };
 
-/** The work of an item as a function; what it writes through `tx` is committed with the key, or not at all. */
-export type FunctionWork = (tx: Tx) => Promise<Json>;
+/**
+ * The work of an item as a function; what it writes through `tx` is committed with the key, or not at all. What it returns is given
+ * back as JSON has it, as every duplicate gets it.
+ */
+export type FunctionWork = (tx: Tx) => Promise<Json | undefined>;
 
 /** What the statement says of an item: `differs` is the stored fingerprint where that is another. */
 export interface Answer {
@@ -39,7 +43,8 @@ const CLAIM_ONLY: SqlWork = { steps: {}, result: { known: 'null' } };
  * to that is lost, the key is asked once more, so that a `duplicate` may be this caller's own work.
  *
  * Not covered: what the work does outside this database. Throws OnceperError `malformed_item`, `unguarded_work`, and what the
- * database throws (`lock_timeout`, `deadlock`, `constraint`, …); nothing was done then, and the call may be repeated.
+ * database throws (`lock_timeout`, `deadlock`, `constraint`, …; a mistake in the work's SQL in PostgreSQL's own words); nothing was
+ * done then, and the call may be repeated.
  */
 export async function once(
   tx: Tx | Database,
@@ -48,12 +53,19 @@ export async function once(
   work: SqlWork | FunctionWork,
 ): Promise<ItemOutcome> {
   const asked = askedOf(key, request);
-  if (!('pool' in tx)) return perform(tx, asked, work);
   try {
-    return await performAlone(tx, asked, work);
+    return await ('pool' in tx ? performUntilAnswered(tx, asked, work) : perform(tx, asked, work));
+  } catch (error) {
+    throw inServersWords(error);
+  }
+}
+
+async function performUntilAnswered(db: Database, asked: Asked, work: SqlWork | FunctionWork): Promise<ItemOutcome> {
+  try {
+    return await performAlone(db, asked, work);
   } catch (error) {
     if (!isAnswerLost(error)) throw error;
-    return performAlone(tx, asked, work);
+    return performAlone(db, asked, work);
   }
 }
 
@@ -93,9 +105,9 @@ async function performFunction(tx: Tx, asked: Asked, work: FunctionWork): Promis
   const answer = await win(tx, asked, oncePlan(CLAIM_ONLY), []);
   if (!answer.won) return outcomeOf(asked, answer);
   try {
-    const result = await work(tx);
-    await storeResult(tx, asked.key, result);
-    return { kind: 'done', result };
+    const text = resultText(asked.key, await work(tx));
+    await storeResult(tx, asked.key, text);
+    return { kind: 'done', result: JSON.parse(text) as Json };
   } catch (error) {
     await spoil(tx);
     throw error;
@@ -126,10 +138,28 @@ async function recall(tx: Tx, asked: Asked): Promise<Answer | null> {
   return rows[0] ?? null;
 }
 
-async function storeResult(tx: Tx, key: string, result: Json): Promise<void> {
+/** A result as it is stored and given to duplicates: work that returns nothing has the result null. */
+function resultText(key: string, result: Json | undefined): string {
+  let why = 'it is a function or a symbol';
+  try {
+    // Says undefined of what JSON has no word for.
+    const text = JSON.stringify(result ?? null) as string | undefined;
+    if (text !== undefined) return text;
+  } catch (error) {
+    why = error instanceof Error ? error.message : String(error);
+  }
+  throw new OnceperError({
+    code: 'malformed_item',
+    message: `the result of the work can't be written as JSON: ${why}`,
+    remedy: 'return texts, booleans, lists and finite numbers; amounts as text; nothing was done',
+    at: key,
+  });
+}
+
+async function storeResult(tx: Tx, key: string, text: string): Promise<void> {
   const { rowCount } = await tx.query(
     'insert into onceper.item_result (key, result) values ($1, $2::jsonb)',
-    [key, JSON.stringify(result)],
+    [key, text],
     'onceper once store',
   );
   if (rowCount !== 1) throw blind(key);

@@ -49,6 +49,7 @@ export async function typed(
   const io: Io = {
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),
+    refusal: () => Promise.resolve(null),
     isTerminal: options.isTerminal ?? false,
     environment: {
       ONCEPER_HOME: emptyHome,

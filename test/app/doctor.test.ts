@@ -175,3 +175,20 @@ describe('a database without a schema', () => {
     expect(shown.code).toBe(1);
   });
 });
+
+test('a database of a later build is named by doctor and by migrate, with the migrations that this build does not know', async () => {
+  const later = await createTestDatabase();
+  const client = new pg.Client({ connectionString: later.url });
+  await client.connect();
+  await client.query(`insert into onceper_migration (name, batch, migration_time) values ('9999_later.sql', 9, now())`);
+  await client.end();
+  const given = { ...environment, DATABASE_URL: later.url };
+  const said = 'the database is newer than this build, which does not know 9999_later.sql';
+  const { exit, row } = await doctor(given);
+  expect(row('migrations')).toMatchObject({ state: 'fail', detail: said });
+  expect(exit).toBe(6);
+  const migrated = await typed(['migrate', '--json'], given, { jobs });
+  expect(documentOf<ErrorDocument>(migrated).error).toMatchObject({ code: 'database_newer', message: said });
+  expect(migrated.code).toBe(1);
+  await later.drop();
+});

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT_OF_ERROR, exitCodeOfError, exitCodeOfRun } from '../../src/app/exit-codes.ts';
-import { projectFolder } from '../../src/embedded/project-folder.ts';
+import { packageFolder } from '../../src/embedded/project-folder.ts';
 import type { ActionState, Decision } from '../../src/kernel/transitions.ts';
 
 describe('the exit code of an error', () => {
@@ -30,9 +30,9 @@ describe('the exit code of an error', () => {
   });
 
   test('stands only for codes that some source really throws or stores', () => {
-    const sources = readdirSync(path.join(projectFolder(), 'src'), { recursive: true, encoding: 'utf8' })
+    const sources = readdirSync(path.join(packageFolder(), 'src'), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.endsWith('exit-codes.ts'))
-      .map((file) => readFileSync(path.join(projectFolder(), 'src', file), 'utf8'))
+      .map((file) => readFileSync(path.join(packageFolder(), 'src', file), 'utf8'))
       .join('\n');
     const unknown = Object.keys(EXIT_OF_ERROR).filter((code) => !sources.includes(`'${code}'`));
     expect(unknown).toEqual([]);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withoutPassword } from '../../src/app/database-url.ts';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { documentOf, type ErrorDocument, emptyHome, typed } from './command-line.ts';
@@ -84,18 +85,19 @@ describe('migrate --rules', () => {
 
 describe('up, where variables name both servers', () => {
   const up = (...line: string[]) =>
-    typed(['up', ...line], { DATABASE_URL: withPassword(database.url), TEMPORAL_ADDRESS: '127.0.0.1:7233' }, { jobs });
+    typed(['up', ...line], { DATABASE_URL: database.url, TEMPORAL_ADDRESS: '127.0.0.1:7233' }, { jobs });
 
   test('starts none, migrates, loads the rule, prints no password, and ends', async () => {
     const printed = await up('--rules', file('rule.json', JSON.stringify(RULE)), '--json');
     expect(documentOf(printed)).toMatchObject({
       kind: 'given',
-      databaseUrl: expect.stringContaining(':***@'),
+      databaseUrl: withoutPassword(database.url),
       temporalAddress: '127.0.0.1:7233',
       uiUrl: null,
       applied: [],
       rule: { job: 'settlement', version: 1, kind: 'unchanged' },
     });
+    expect(printed.out).not.toContain(new URL(database.url).password || 'no password was given');
     expect(printed.code).toBe(0);
   });
 
@@ -105,13 +107,6 @@ describe('up, where variables name both servers', () => {
     expect(printed.code).toBe(4);
   });
 });
-
-/** The test server trusts everybody, so a password changes nothing but what must not be printed. */
-function withPassword(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  url.password = 'secret';
-  return url.href;
-}
 
 const HEADER = 'id,merchant,date,amount,currency\n';
 

@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
@@ -15,6 +16,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await database.drop();
 });
+
+const ENTRY = path.resolve(import.meta.dirname, '../../bin/onceper.mjs');
 
 test('gateway prints its address once it listens, a relay starts against it, and both exit 0 on SIGTERM', async () => {
   const journal = path.join(emptyHome, `journal-${randomUUID()}.jsonl`);
@@ -63,4 +66,39 @@ test('a worker without Temporal says where it looked, in one document, and exits
     code: 'temporal_unreachable',
     at: '127.0.0.1:1',
   });
+});
+
+/** A refusal with a document of its own on standard output. */
+const REFUSED = ['show', 'settlement:2026-9', '--json'];
+
+test.each(['stdout', 'stderr'] as const)('a reader of %s that has gone changes no exit code', async (name) => {
+  for (const line of [REFUSED, REFUSED.slice(0, 2)]) {
+    const child = startCommand(line);
+    child.process[name].destroy();
+    expect(await child.ended).toBe(2);
+    expect(child.out() + child.err()).not.toContain('EPIPE');
+  }
+});
+
+test.skipIf(!existsSync('/dev/full'))('an answer that a full device refuses is one line, and exit 1', () => {
+  const full = openSync('/dev/full', 'w');
+  const env = { PATH: process.env['PATH'], ONCEPER_HOME: emptyHome };
+  try {
+    for (const line of [['token', 'show'], REFUSED, ['--help']]) {
+      const ended = spawnSync(process.execPath, [ENTRY, ...line], {
+        env,
+        stdio: ['ignore', full, 'pipe'],
+        encoding: 'utf8',
+      });
+      expect(ended.stderr).toMatch(/^output_refused: standard output can't be written: [^\n]*ENOSPC[^\n]*\n$/);
+      expect(ended.status).toBe(1);
+    }
+    const quiet = spawnSync(process.execPath, [ENTRY, ...REFUSED.slice(0, 2)], {
+      env,
+      stdio: ['ignore', 'ignore', full],
+    });
+    expect(quiet.status).toBe(2);
+  } finally {
+    closeSync(full);
+  }
 });

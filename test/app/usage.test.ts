@@ -73,7 +73,7 @@ test('a variable that this product does not have stops the command and names the
 
 test('a relay without a database ends at its start, instead of waiting for it', async () => {
   const printed = await typed(['relay'], { ...NO_DATABASE, ONCEPER_GATEWAY_URL: `http://${NOBODY}` });
-  expect(printed.err).toMatch(/^database_unreachable: [^\n]*\n$/);
+  expect(printed.err).toMatch(/^database_unreachable: [^\n]* \(127\.0\.0\.1:1\/onceper\) — [^\n]*\n$/);
   expect(printed.code).toBe(1);
 });
 
@@ -112,4 +112,16 @@ describe('help', () => {
       expect(printed.code).toBe(0);
     },
   );
+});
+
+test.each([
+  ['an unescaped # in a password', 'postgres://u:hush#hush@127.0.0.1:5432/x', /unescaped #/],
+  ['a port that is none', 'postgres://u:hush@127.0.0.1:99999/x', /99999 is no port/],
+  ['a mode that trusts anybody', 'postgres://u:hush@db.example/x?sslmode=prefer', /sslmode=prefer would give/],
+])('a DATABASE_URL with %s is exit 2 and names the variable', async (_, DATABASE_URL, message) => {
+  const printed = await typed(['doctor'], { DATABASE_URL });
+  expect(printed.err).toMatch(/^bad_configuration: DATABASE_URL: [^\n]* \(DATABASE_URL\) — [^\n]*\n$/);
+  expect(printed.err).toMatch(message);
+  expect(printed.err).not.toContain('hush');
+  expect(printed.code).toBe(2);
 });

@@ -49,6 +49,9 @@ test('every statement passes that is not ruled otherwise, with those of its tran
     heard.push(spoken);
     return 'pass';
   });
+  // The first connection of a pool is asked whether it is a session.
+  await db.query('select');
+  heard.length = 0;
   await note(db, 'plain');
   expect(await isNoted('plain')).toBe(true);
   expect(heard.map(({ sql }) => sql.split(' ')[0])).toEqual(['begin', 'insert', 'commit']);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   lstatSync,
@@ -8,12 +8,14 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { psqlCommand } from '../../src/app/database-url.ts';
 import { databaseUser } from '../../src/embedded/database-user.ts';
 import { freePort } from '../../src/embedded/ports.ts';
 import { type EmbeddedPostgres, startPostgres } from '../../src/embedded/postgres.ts';
@@ -118,6 +120,82 @@ test('a server that can’t start says what its own log said last', async () => 
     remedy: expect.stringContaining('postgres.log'),
   });
   rmSync(path.join(first.dataDir, 'postgresql.auto.conf'));
+});
+
+async function asking(url: string, statement: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+test('nobody is let in without the password, which is its owner’s file and works for psql', async () => {
+  const server = await start();
+  const file = path.join(dir, 'postgres.pgpass');
+  const { password } = new URL(server.url);
+  expect(password).toMatch(/^[\w-]{43}$/);
+  expect(readFileSync(file, 'utf8')).toBe(`127.0.0.1:*:*:onceper:${password}\n`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  for (const [wrong, code] of [
+    ['', undefined],
+    [':guessed', '28P01'],
+  ] as const) {
+    const url = server.url.replace(`:${password}`, wrong);
+    const thrown = await asking(url, 'select 1').then(
+      () => 'was let in',
+      (error: unknown) => error,
+    );
+    expect(thrown).toBeInstanceOf(Error);
+    if (code !== undefined) expect(thrown).toMatchObject({ code });
+  }
+  const stored = await asking(server.url, `select rolpassword from pg_authid where rolname = 'onceper'`);
+  expect(stored.rows).toEqual([{ rolpassword: expect.stringMatching(/^SCRAM-SHA-256\$/) }]);
+});
+
+test.skipIf(spawnSync('/bin/sh', ['-c', 'command -v psql']).status !== 0)(
+  'psql gets in by the line that up prints (psql is on this machine)',
+  async () => {
+    const server = await start();
+    const line = psqlCommand(server.url, path.join(dir, 'postgres.pgpass'));
+    expect(line).not.toContain(new URL(server.url).password);
+    const said = execFileSync('/bin/sh', ['-c', `${line} --no-psqlrc -Atc 'select current_user'`], {
+      encoding: 'utf8',
+    });
+    expect(said).toBe('onceper\n');
+  },
+);
+
+test('data of a release that admitted everybody keep their rows and get a password at their next start', async () => {
+  const first = await start();
+  await isWritable(first.url);
+  await first.stop();
+  // As an earlier release left them.
+  rmSync(path.join(dir, 'postgres.pgpass'));
+  writeFileSync(path.join(first.dataDir, 'pg_hba.conf'), 'host all all 127.0.0.1/32 trust\n');
+  const second = await start();
+  expect(new URL(second.url).password).not.toBe(new URL(first.url).password);
+  expect((await asking(second.url, `select to_regclass('written') is not null as kept`)).rows).toEqual([
+    { kept: true },
+  ]);
+  await expect(asking(second.url.replace(/:[\w-]{43}@/, ':guessed@'), 'select 1')).rejects.toMatchObject({
+    code: '28P01',
+  });
+});
+
+test('a password that is not that of the data is said with its file, at once', async () => {
+  const first = await start();
+  await first.stop();
+  const file = path.join(dir, 'postgres.pgpass');
+  const kept = readFileSync(file, 'utf8');
+  writeFileSync(file, '127.0.0.1:*:*:onceper:another\n');
+  await expect(start()).rejects.toMatchObject({
+    code: 'postgres_not_started',
+    message: expect.stringContaining(`the password in ${file} is not that of the data`),
+  });
+  writeFileSync(file, kept);
 });
 
 test.skipIf(userInfo().uid !== 0)(

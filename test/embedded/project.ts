@@ -7,6 +7,7 @@ import { databaseUser } from '../../src/embedded/database-user.ts';
 import { freePort } from '../../src/embedded/ports.ts';
 import { postgresBinaries } from '../../src/embedded/postgres-binaries.ts';
 import { dataHome, initialiseData } from '../../src/embedded/postgres-data.ts';
+import { securePassword } from '../../src/embedded/postgres-password.ts';
 import { down, type StartOptions, type Up, up } from '../../src/embedded/servers.ts';
 
 /** A project whose servers use free ports, so that it can run beside anything. */
@@ -57,8 +58,10 @@ export async function testProject(
 function makeTemplate(): string {
   const folder = throwAwayFolder('onceper-template-');
   const user = databaseUser();
-  const home = dataHome(path.join(folder, 'postgres'), user);
-  initialiseData(home, postgresBinaries(user), { user, durable: false });
+  const dir = path.join(folder, 'postgres');
+  const binaries = postgresBinaries(user);
+  const data = initialiseData(dataHome(dir, user), binaries, { user, durable: false });
+  securePassword(dir, data, binaries, user);
   return folder;
 }
 

@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
 import { describe, expect, inject, test } from 'vitest';
+import { canEnter } from '../../src/embedded/database-user.ts';
 import { isPortTaken } from '../../src/embedded/ports.ts';
 import { down, runningServers, up, upDetached } from '../../src/embedded/servers.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -75,6 +77,23 @@ describe.concurrent('up and down', () => {
     const left = runningServers(other.projectDir);
     expect(left).not.toBeNull();
     expect(await query(left?.postgres?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }]);
+  });
+
+  test('what up keeps is closed to every other user, also what an earlier release left open', async (context) => {
+    const it = await testProject(context, {});
+    const folder = path.join(it.projectDir, '.onceper');
+    chmodSync(folder, 0o755);
+    writeFileSync(path.join(folder, 'temporal.log'), '', { mode: 0o644 });
+    const { servers } = await startHere(context, it);
+    const isRoot = userInfo().uid === 0;
+    for (const name of ['.', ...readdirSync(folder, { recursive: true, encoding: 'utf8' })]) {
+      const { mode } = lstatSync(path.join(folder, name));
+      // Where root starts it, the database's user passes through to its data.
+      const passed = name === '.' && isRoot ? 0o710 : 0o700;
+      expect([name, mode & 0o777 & ~(passed | 0o600)]).toEqual([name, 0]);
+    }
+    expect(readFileSync(path.join(folder, 'servers.json'), 'utf8')).toContain(servers.postgres?.url);
+    if (isRoot) expect(canEnter({ uid: 65_534, gid: 65_534 }, folder)).toBe(false);
   });
 
   test('a port where somebody listens gives way to the next free one, and the start says so', async (context) => {

@@ -36,6 +36,12 @@ describe('show', () => {
     expect(key.attempts[0]?.startedAt).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
+  test('tells a key whose lease ended a month ago', async () => {
+    await story.claim((await story.open('2026-04')).run);
+    await story.endLease('tiny:2026-04', 31 * 86_400_000);
+    expect(await shown('tiny:2026-04')).toMatchObject({ state: 'running', stalled: true });
+  });
+
   test('tells a second run of the same time as a repeat, and leaves owner and document as they were', async () => {
     const before = await shown('tiny:2026-01');
     await story.open('2026-01');

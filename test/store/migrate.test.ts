@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { migrate, pendingMigrations } from '../../src/store/migrate.ts';
+import { migrate, migrationStanding } from '../../src/store/migrate.ts';
 import { waitFor } from '../support/wait.ts';
 
 let name: string;
@@ -35,12 +35,26 @@ beforeEach(async () => {
 afterEach(() => onServer(`drop database if exists ${name} with (force)`));
 
 test('three starters at once leave each migration recorded once', async () => {
-  const pending = await pendingMigrations(url);
+  const { pending } = await migrationStanding(url);
   const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   expect(applied.flatMap((one) => one.applied)).toEqual(pending);
   const recorded = await rows<{ name: string }>('select name from onceper_migration order by id');
   expect(recorded.map((row) => row.name)).toEqual(pending);
-  expect(await pendingMigrations(url)).toEqual([]);
+  expect(await migrationStanding(url)).toEqual({ pending: [], unknown: [] });
+});
+
+test('a database that a later build migrated is newer, by name, and is left as it is', async () => {
+  await migrate(url);
+  await rows(
+    `insert into onceper_migration (name, batch, migration_time) values ('9998_later.sql', 9, now()), ('9999_last.sql', 9, now())`,
+  );
+  expect(await migrationStanding(url)).toEqual({ pending: [], unknown: ['9998_later.sql', '9999_last.sql'] });
+  await expect(migrate(url)).rejects.toMatchObject({
+    code: 'database_newer',
+    message: 'the database is newer than this build, which does not know 9998_later.sql, 9999_last.sql',
+    remedy: expect.stringContaining('use the build that migrated it'),
+  });
+  expect(await rows('select 1 from onceper_migration_lock where is_locked = 1')).toEqual([]);
 });
 
 test('a migrator that died and left its lock row behind stops nobody', async () => {

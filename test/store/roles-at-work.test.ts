@@ -70,7 +70,7 @@ async function loginOf(group: string): Promise<string> {
 }
 
 /** What the server itself said to a refused statement. */
-const denied = { code: 'database', cause: expect.objectContaining({ code: '42501' }) };
+const denied = { code: 'permission_denied', cause: expect.objectContaining({ code: '42501' }) };
 
 describe('each login can do its work, and no more', () => {
   test('an operator imports a file, and a worker settles, delivers and watches it', async () => {

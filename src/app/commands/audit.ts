@@ -17,6 +17,7 @@ import { usage } from '../fault.ts';
 import { wholeNumber } from '../options.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
+import { linesOf } from '../terminal.ts';
 import { rememberedAnchor } from '../watch.ts';
 
 /** `audit list|verify`: who did what, and whether nobody has changed it. */
@@ -136,9 +137,7 @@ function renderVerified({ ok, entries, head, anchors, signaturesChecked, found, 
     anchors === 0 ? 'no anchor: a tail cut with its head would not show' : `${anchors} anchors, ${checked}`;
   if (ok) return `${entries} entries hold, up to ${head.seq} ${head.hash}; ${against}`;
   const more = found > findings.length ? [`and ${found - findings.length} more`] : [];
-  return [`the audit does not hold (${against}):`, ...findings.map((one) => `  ${findingText(one)}`), ...more].join(
-    '\n',
-  );
+  return linesOf([`the audit does not hold (${against}):`, ...findings.map((one) => `  ${findingText(one)}`), ...more]);
 }
 
 function verb(text: string): AuditVerb {

@@ -1,11 +1,14 @@
-import { Listr, PRESET_TIMER } from 'listr2';
 import type { DemoFacts } from '../../drills/facts.ts';
 import { type Stage, setStage } from '../../drills/stage.ts';
+import { passwordFile } from '../../embedded/postgres-password.ts';
+import { postgresFolder } from '../../embedded/server-state.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { backfillCommand, triggerCommand } from '../../ops/commands.ts';
 import { type Act, type AddCommand, command } from '../command.ts';
 import { demoFolder } from '../config.ts';
-import { type DemoInput, type DemoStep, demoSteps } from '../demo/demo.ts';
+import { psqlCommand, withoutPassword } from '../database-url.ts';
+import { type DemoInput, demoSteps } from '../demo/demo.ts';
+import { performSteps } from '../demo/perform-steps.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
 import { stageOptions } from '../stage-options.ts';
@@ -31,6 +34,8 @@ export const addDemo: AddCommand = (program, act: Act) => {
 async function demo(session: Session, options: Options) {
   const input = inputOf(options);
   const note = session.wantsJson ? () => undefined : session.note;
+  // Its journal, logs and sample are for whoever started it.
+  process.umask(0o077);
   const interrupted = interruption();
   const stage = await setStage({
     ...stageOptions(session.config, (await session.actor()).id, note),
@@ -38,7 +43,7 @@ async function demo(session: Session, options: Options) {
   });
   try {
     const { steps, facts } = demoSteps(stage, input);
-    await Promise.race([perform(session, steps), interrupted.promise]);
+    await Promise.race([performSteps(session, steps), interrupted.promise]);
     const found = await facts();
     session.answer(found, report(session, found));
     if (options.stay === true) await stay(session, stage, { ...found, byTrigger: input === null }, interrupted.promise);
@@ -59,20 +64,6 @@ function inputOf(options: Options): DemoInput | null {
     remedy: 'give both --input FILE and --source S',
     at: 'demo',
   });
-}
-
-/** Steps one after the other; a bar of them for people, lines where nobody looks on, nothing where JSON was asked for. */
-async function perform(session: Session, steps: readonly DemoStep[]): Promise<void> {
-  const tasks = steps.map((step) => ({
-    title: step.title,
-    task: async (_: unknown, task: { output: string }) => {
-      await step.run((sentence) => {
-        task.output = sentence;
-      });
-    },
-  }));
-  const renderer = session.wantsJson ? 'silent' : session.io.isTerminal ? 'default' : 'simple';
-  await new Listr(tasks, { renderer, rendererOptions: { timer: PRESET_TIMER } }).run();
 }
 
 function report(session: Session, found: DemoFacts): string {
@@ -101,9 +92,11 @@ async function stay(
   interrupted: Promise<never>,
 ): Promise<void> {
   const [job = '', period = ''] = found.key.split(':');
+  const psql = psqlCommand(stage.databaseUrl, passwordFile(postgresFolder(stage.folder)));
   const lines = [
     '',
-    `PostgreSQL    ${stage.databaseUrl}`,
+    `PostgreSQL    ${withoutPassword(stage.databaseUrl)}`,
+    ...(session.config.given.databaseUrl === null ? [`               ${psql}`] : []),
     `Temporal      ${stage.temporalAddress}`,
     ...(stage.uiUrl === null ? [] : [`Temporal UI   ${stage.uiUrl}`]),
     `Gateway       ${stage.gatewayUrl}  (journal ${stage.journal})`,
@@ -116,7 +109,7 @@ async function stay(
     '',
     'Ctrl-C ends all of it.',
   ];
-  session.note(lines.join('\n'));
+  for (const line of lines) session.note(line);
   await interrupted.catch((error: unknown) => {
     if (error instanceof OnceperError && error.code === 'interrupted') return;
     throw error;

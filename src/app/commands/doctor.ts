@@ -4,7 +4,7 @@ import { normaliseInstant } from '../../kernel/instant.ts';
 import { inWords } from '../../ops/both-clocks.ts';
 import { type Check, ok, warn } from '../../ops/check.ts';
 import { examine } from '../../ops/doctor.ts';
-import { pendingMigrations } from '../../store/migrate.ts';
+import { migrationStanding } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
 import { type Config, requireDatabaseUrl } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -41,7 +41,7 @@ export const addDoctor: AddCommand = (program, act) => {
           taskQueue: config.taskQueue,
           openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
           connectTemporal: () => connectTemporal(config),
-          pendingMigrations: () => pendingMigrations(requireDatabaseUrl(config)),
+          migrationStanding: () => migrationStanding(requireDatabaseUrl(config)),
           checkGateway: () => gatewayCheck(config),
           checkReceivers: () => receiversCheck(config),
         });
@@ -92,7 +92,7 @@ function render(session: Session, checks: readonly Check[]): string {
   const rows = checks.map(({ check, state, detail, remedy }) => [
     paint[state](state),
     check,
-    remedy === null ? detail : `${detail}\n→ ${remedy}`,
+    remedy === null ? detail : [detail, `→ ${remedy}`],
   ]);
   return table(session, ['', 'check', 'found'], rows);
 }

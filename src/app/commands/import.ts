@@ -9,6 +9,7 @@ import { clockOf, connect } from '../../store/database.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
+import { oneLine } from '../terminal.ts';
 
 /** `import FILE`: transactions of settlement, the whole file or nothing. */
 export const addImport: AddCommand = (program, act) => {
@@ -51,9 +52,9 @@ function store(session: Session, file: string, source: string): Promise<Stored> 
 function render(imported: Imported): string {
   const { file, rows, added, known, late, refusedTotal } = imported;
   if (imported.kind === 'refused') {
-    return `${file}: refused, nothing of its ${rows} rows was stored; ${refusedTotal} of them are wrong`;
+    return oneLine(`${file}: refused, nothing of its ${rows} rows was stored; ${refusedTotal} of them are wrong`);
   }
-  return `${file}: ${rows} rows, ${added} added, ${known} known, ${late} late`;
+  return oneLine(`${file}: ${rows} rows, ${added} added, ${known} known, ${late} late`);
 }
 
 /** A file can be wrong in every row: some lines show the kind of mistake, a count the size. */

@@ -1,10 +1,13 @@
 import { down } from '../../embedded/down.ts';
+import { passwordFile } from '../../embedded/postgres-password.ts';
+import { postgresFolder } from '../../embedded/server-state.ts';
 import { type RunningServers, type StartOptions, up, upDetached } from '../../embedded/servers.ts';
 import { cacheFolder } from '../../embedded/temporal-cli.ts';
 import { type LoadedRule, loadRule } from '../../ops/rule.ts';
 import { openDatabase } from '../../store/database.ts';
 import { migrate } from '../../store/migrate.ts';
 import { type AddCommand, command } from '../command.ts';
+import { psqlCommand, withoutPassword } from '../database-url.ts';
 import { drainOnSignal } from '../drain.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { readRuleFile, unclosedText } from '../rule-file.ts';
@@ -32,7 +35,7 @@ type Rules = ReturnType<typeof readRuleFile>;
 /** Servers that are there, and how to stop them where it was we who started them; `given` is when variables name both. */
 interface Started {
   readonly kind: 'started' | 'already_running' | 'given';
-  readonly servers: Pick<RunningServers, 'temporal'>;
+  readonly servers: Pick<RunningServers, 'postgres' | 'temporal'>;
   readonly addresses: { readonly databaseUrl: string; readonly temporalAddress: string };
   readonly stop: () => Promise<unknown>;
 }
@@ -44,7 +47,11 @@ async function start(session: Session, options: UpOptions): Promise<ExitCode> {
   const { databaseUrl, temporalAddress } = startOptions;
   if (databaseUrl !== null && temporalAddress !== null) {
     const addresses = { databaseUrl, temporalAddress };
-    await prepare(session, { kind: 'given', servers: { temporal: null }, addresses, stop: nothing }, rules);
+    await prepare(
+      session,
+      { kind: 'given', servers: { postgres: null, temporal: null }, addresses, stop: nothing },
+      rules,
+    );
     return EXIT.done;
   }
   if (options.detach === true) {
@@ -114,14 +121,17 @@ const HEADS = {
   given: 'ready; variables name both servers, so none was started',
 } as const;
 
-function render({ colours }: Session, { kind, servers, addresses }: Started, rule: LoadedRule): string {
+function render({ colours, config }: Session, { kind, servers, addresses }: Started, rule: LoadedRule): string {
   const { databaseUrl, temporalAddress } = addresses;
   const ui = servers.temporal === null ? [] : [`Temporal UI  ${servers.temporal.uiUrl}`];
+  const isOurs = servers.postgres?.url === databaseUrl;
+  const psql = isOurs ? [`  look inside  ${psqlCommand(databaseUrl, passwordFile(postgresFolder(config.home)))}`] : [];
   const close = kind === 'started' ? 'then:' : 'go on with:';
   const job = rule.job;
   return [
     colours.bold(HEADS[kind]),
     `PostgreSQL   ${withoutPassword(databaseUrl)}`,
+    ...psql,
     `Temporal     ${temporalAddress}`,
     ...ui,
     `rule         ${job}, version ${rule.version}, ${rule.kind}`,
@@ -139,13 +149,6 @@ function render({ colours }: Session, { kind, servers, addresses }: Started, rul
       'npx onceper down',
     ].map((line) => `  ${colours.cyan(line)}`),
   ].join('\n');
-}
-
-/** A database address that was given to us may hold a password, which must not end in a terminal's history. */
-function withoutPassword(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  if (url.password !== '') url.password = '***';
-  return url.href;
 }
 
 function abortOf(signal: AbortSignal): Promise<null> {

@@ -3,6 +3,7 @@ import { type Explanation, explainKey } from '../../ops/why.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
+import { linesOf } from '../terminal.ts';
 
 /** `why KEY`: the story of a key, and what is safe to do next. */
 export const addWhy: AddCommand = (program, act) => {
@@ -24,9 +25,9 @@ function render({ colours }: Session, explanation: Explanation): string {
   const parts = sections.map(({ title, lines }) => section(colours.bold(title), lines));
   const steps = next.flatMap(({ why, command: line }) => [`${why}:`, `  ${colours.cyan(line)}`]);
   if (steps.length > 0) parts.push(section(colours.bold('Safe to do next'), steps));
-  return [`${colours.bold(headline)}\n${colours.dim(clocks)}`, ...parts].join('\n\n');
+  return [linesOf([colours.bold(headline), colours.dim(clocks)]), ...parts].join('\n\n');
 }
 
 function section(title: string, lines: readonly string[]): string {
-  return [title, ...lines.map((line) => `  ${line}`)].join('\n');
+  return linesOf([title, ...lines.map((line) => `  ${line}`)]);
 }

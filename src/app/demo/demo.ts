@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DemoFacts, factsOf } from '../../drills/facts.ts';
 import type { Stage } from '../../drills/stage.ts';
-import { projectFolder } from '../../embedded/project-folder.ts';
+import { packageFolder } from '../../embedded/project-folder.ts';
 import { endedPeriods } from '../../jobs/due.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { parseRule } from '../../jobs/rule.ts';
@@ -134,7 +134,7 @@ function inputSteps(stage: Stage, months: () => DemoMonths): DemoStep[] {
 /** The committed rule of the source; for the sample with the first of its twelve months and smaller slices. */
 async function demoRule(stage: Stage, input: DemoInput | null): Promise<CheckedRule> {
   const name = input?.source === 'birmingham-cards' ? 'birmingham' : 'settlement';
-  const file = join(projectFolder(), 'rules', `${name}.json`);
+  const file = join(packageFolder(), 'rules', `${name}.json`);
   const text = readFileSync(file, 'utf8');
   if (input !== null) return checkRule(createJobs(), text, file);
   const body = JSON.parse(text) as Record<string, unknown>;
