@@ -15,8 +15,8 @@ export interface TakenEffect extends EffectInHand {
 
 /**
  * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
- * one becomes `sending`, its try counted before the first byte; a `sending` past its lease becomes `unknown`, and like the
- * other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
+ * one becomes `sending`, its try counted before the first byte, whether or not the relay looks it up first; a `sending` past
+ * its lease becomes `unknown`, and like the other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
  * is an effect that waits for an earlier one of its subject and destination until that has its fate.
  */
 export async function takeDueEffects(
@@ -29,7 +29,7 @@ export async function takeDueEffects(
   // snapshot has a place that the snapshot does not see, and is left for the next take.
   const { rows } = await tx.query<TakenEffect>(
     `with due as materialized (
-       select o.place, a.job, o.state, o.first_sent_at, o.last_sent_at
+       select o.place, a.job, a.period_ends, o.state, o.first_sent_at, o.last_sent_at
          from onceper.action a
         cross join lateral (
               select outbox.ctid as place, outbox.state, outbox.first_sent_at, outbox.last_sent_at
@@ -56,6 +56,7 @@ export async function takeDueEffects(
       where o.ctid = due.place
      returning o.number, due.job, o.key, o.subject, o.destination, o.body, o.fence, o.attempts, o.lookups as "lookUps",
                due.state as before,
+               (extract(epoch from clock_timestamp() - due.period_ends) * 1000)::float8 as "periodEndedAgeMs",
                (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
                (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs"`,
     [options.limit, options.leaseMs, options.jobs],

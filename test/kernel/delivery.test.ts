@@ -16,11 +16,19 @@ const number = 'settlement:2026-09:m-1:GBP:payout';
 const expected: Transfer = { amount: '1250', currency: 'GBP', destination: 'm-1', reference: number };
 const found: FoundTransfer = { ...expected, id: 'tr_1', status: 'succeeded' };
 
-const fresh: EffectInHand = { before: 'pending', attempts: 1, lookUps: 0, firstSentAgeMs: null, lastSentAgeMs: null };
+const fresh: EffectInHand = {
+  before: 'pending',
+  attempts: 1,
+  lookUps: 0,
+  periodEndedAgeMs: HOUR,
+  firstSentAgeMs: null,
+  lastSentAgeMs: null,
+};
 const unknown: EffectInHand = {
   before: 'unknown',
   attempts: 1,
   lookUps: 1,
+  periodEndedAgeMs: HOUR,
   firstSentAgeMs: 60_000,
   lastSentAgeMs: 60_000,
 };
@@ -130,6 +138,14 @@ const afterSends: SendCase[] = [
   ['tries and time spent after an unknown are never dead', { ...unknown, ...spent }, busy, 'unknown', 'busy', 8_000],
 ];
 
+/** The state in which a relay holds what it took. */
+const HELD = {
+  pending: 'sending',
+  sending: 'unknown',
+  unknown: 'unknown',
+  pending_external: 'pending_external',
+} as const;
+
 type LookUpCase = [
   sentence: string,
   effect: EffectInHand,
@@ -211,6 +227,10 @@ const afterLookUps: LookUpCase[] = [
     'exhausted',
     0,
   ],
+  ['a fresh one that is found was paid by a ledger that is gone', fresh, shown({}), 'succeeded', null, 0],
+  ['a fresh one that is not found may be sent', fresh, notFound, 'resend', null, 0],
+  ['a fresh one whose look-up fails waits as it was', fresh, noLookUp, 'pending', 'http_500', 1_000],
+  ['a fresh one is not looked up for ever', { ...fresh, ...spent }, noLookUp, 'dead', 'http_500', 0],
   ['a look-up that fails is repeated', unknown, noLookUp, 'unknown', 'http_500', 2_000],
   [
     'look-ups that fail for good are for a person',
@@ -254,7 +274,7 @@ describe('after a look-up', () => {
     const verdict = afterLookUp(effect, expected, answer, terms, 0);
     if (state === 'resend') return expect(verdict).toEqual({ kind: 'resend', expected });
     expect(verdict).toMatchObject({ kind: 'becomes', state, code, delayMs });
-    const held = effect.before === 'pending_external' ? effect.before : 'unknown';
+    const held = HELD[effect.before];
     expect(mayBecome(EFFECT_LIFE, held, state === 'returned' ? 'succeeded' : state)).toBe(true);
   });
 
