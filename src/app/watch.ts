@@ -1,6 +1,9 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy, WorkflowNotFoundError } from '@temporalio/client';
 import type { Anchor } from '../kernel/audit.ts';
+import { type Identity, rewindReason } from '../kernel/rewind.ts';
+import type { Tx } from '../kernel/sql.ts';
 import type { Log } from '../observability/log.ts';
+import { readIdentity } from '../store/epoch.ts';
 
 /** The workflow that remembers who the database is, and the schedule that checks what was expected. */
 const EPOCH_WORKFLOW = 'onceper-epoch';
@@ -40,6 +43,28 @@ export async function rememberedAnchor(client: Client): Promise<Anchor | null> {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
+}
+
+/** Who the epoch workflow remembers the database to be, or null where it has not looked or does not run. */
+async function rememberedIdentity(client: Client): Promise<Identity | null> {
+  try {
+    const { memo } = await client.workflow.getHandle(EPOCH_WORKFLOW).describe();
+    return (memo?.['epoch'] as Identity | undefined) ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Whether what is remembered outside is this database, or nothing. Where it is another the epoch workflow is asked to look, which
+ * a worker does; until then it would take this database for a rewound one.
+ */
+export async function isRememberedOutside(client: Client, tx: Tx): Promise<boolean> {
+  const remembered = await rememberedIdentity(client);
+  if (remembered === null || rewindReason(remembered, await readIdentity(tx)) === null) return true;
+  await client.workflow.getHandle(EPOCH_WORKFLOW).signal('look');
+  return false;
 }
 
 /** Asks for a look at the database; a watch that does not run yet is told of, not thrown. */

@@ -9,7 +9,7 @@ export interface Freeze {
 }
 
 /** The identity of the database as it stands; changes nothing. */
-async function readIdentity(tx: Tx): Promise<Identity> {
+export async function readIdentity(tx: Tx): Promise<Identity> {
   const { rows } = await tx.query<Identity>(
     `select (select system_identifier::text from pg_control_system()) as "systemIdentifier",
             ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch
@@ -61,17 +61,6 @@ export async function thawDelivery(tx: Tx): Promise<boolean> {
     `update onceper.epoch set frozen_at = null, frozen_reason = null where frozen_at is not null`,
   );
   return rowCount === 1;
-}
-
-/** Numbers of the given that the outbox does not have: the counterparty knows them, and this database lost them. */
-export async function numbersMissing(tx: Tx, numbers: readonly string[]): Promise<string[]> {
-  const { rows } = await tx.query<{ number: string }>(
-    `select n.number from unnest($1::text[]) as n (number)
-      where not exists (select from onceper.outbox o where o.number = n.number)
-      order by n.number`,
-    [numbers],
-  );
-  return rows.map((row) => row.number);
 }
 
 /**

@@ -192,7 +192,7 @@ export const GUARDS: readonly Guard[] = [
         replace: 'any ($3::text[])',
       },
     ],
-    differs: 'effects looked up before anything was sent',
+    differs: 'calls to the counterparty while it was frozen',
   },
   {
     drill: 'kill-nine',
