@@ -1,10 +1,11 @@
 import { expectPeriods, OVERDUE } from '../src/jobs/expectation.ts';
 import { parseRule } from '../src/jobs/rule.ts';
+import { UNASKED_AFTER_MS } from '../src/kernel/admission.ts';
 import { actionsOfJob } from '../src/store/actions.ts';
 import { unfinishedBackfills } from '../src/store/backfills.ts';
 import { clockOf } from '../src/store/database.ts';
 import { activeRule } from '../src/store/rules.ts';
-import { waitingRunsOfJob } from '../src/store/waiting-runs.ts';
+import { type UnaskedRun, unaskedRuns, waitingRunsOfJob } from '../src/store/waiting-runs.ts';
 import { type WaivedRun, waivedHeldRuns } from '../src/store/waivers.ts';
 import type { ActivityServices } from './services.ts';
 
@@ -21,6 +22,8 @@ export interface ExpectedOutput {
   /** Held runs that were approved while Temporal could not be told, and backfills that have not ended. */
   readonly approved: readonly WaivedRun[];
   readonly backfills: readonly string[];
+  /** Deferred runs that nobody asks for any more. A worker of an earlier release gives none. */
+  readonly deferred?: readonly UnaskedRun[];
 }
 
 /** More owners, and more keys, than this wait for the next check: their ids cross Temporal. */
@@ -29,7 +32,7 @@ const MOST_OWNERS = 100;
 /**
  * Compares every expected period of every job that has a rule with the ledger, never with Temporal. Each overdue one is an
  * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named, and every key
- * that delivers, and what was approved and never begun: starting what runs already is refused by Temporal and harmless.
+ * that delivers, what was approved and never begun, and deferred runs that lost their tick: starting what runs already is refused by Temporal and harmless.
  */
 export async function expected(services: ActivityServices): Promise<ExpectedOutput> {
   const { db, registry, log } = services;
@@ -54,6 +57,9 @@ export async function expected(services: ActivityServices): Promise<ExpectedOutp
   }
   const approved = await waivedHeldRuns(db, MOST_OWNERS);
   const backfills = await unfinishedBackfills(db, MOST_OWNERS);
+  const unasked = { jobs: registry.ids, unaskedMs: UNASKED_AFTER_MS, limit: MOST_OWNERS };
+  const deferred = await unaskedRuns(db, unasked);
+  for (const { job, period } of deferred) log({ event: 'period_overdue', job, period, state: 'deferred' });
   const found = { owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
-  return { overdue, ...found, approved, backfills };
+  return { overdue: overdue + deferred.length, ...found, approved, backfills, deferred };
 }
