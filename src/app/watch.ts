@@ -46,7 +46,7 @@ export async function rememberedAnchor(client: Client): Promise<Anchor | null> {
 }
 
 /** Who the epoch workflow remembers the database to be, or null where it has not looked or does not run. */
-async function rememberedIdentity(client: Client): Promise<Identity | null> {
+export async function rememberedIdentity(client: Client): Promise<Identity | null> {
   try {
     const { memo } = await client.workflow.getHandle(EPOCH_WORKFLOW).describe();
     return (memo?.['epoch'] as Identity | undefined) ?? null;

@@ -70,7 +70,7 @@ export type Event = Subject &
         readonly signature: string | null;
         readonly signer: string | null;
       }
-    | { readonly event: 'look_not_asked'; readonly message: string }
+    | { readonly event: 'look_not_asked' | 'memory_not_asked'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -86,6 +86,7 @@ export function levelOf(event: Event): Level {
     case 'relay_batch':
       return 'debug';
     case 'look_not_asked':
+    case 'memory_not_asked':
     case 'activity_failed':
     case 'lease_lost':
     case 'effect_lost':

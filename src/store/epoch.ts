@@ -8,13 +8,13 @@ export interface Freeze {
   readonly reason: string;
 }
 
+/** Columns of a statement over onceper.epoch that say who the database is, as Identity names them. */
+export const IDENTITY = `(select system_identifier::text from pg_control_system()) as "systemIdentifier",
+            ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch`;
+
 /** The identity of the database as it stands; changes nothing. */
 export async function readIdentity(tx: Tx): Promise<Identity> {
-  const { rows } = await tx.query<Identity>(
-    `select (select system_identifier::text from pg_control_system()) as "systemIdentifier",
-            ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch
-       from onceper.epoch`,
-  );
+  const { rows } = await tx.query<Identity>(`select ${IDENTITY} from onceper.epoch`);
   return mustHave(rows[0]);
 }
 
@@ -79,7 +79,8 @@ export async function markKnownOutside(tx: Tx, numbers: readonly string[]): Prom
   return rowCount;
 }
 
-function mustHave(identity: Identity | undefined): Identity {
+/** Insists that onceper.epoch has its row. Throws OnceperError `epoch_missing`. */
+export function mustHave<Found extends Identity>(identity: Found | undefined): Found {
   if (identity !== undefined) return identity;
   throw new OnceperError({
     code: 'epoch_missing',

@@ -3,6 +3,7 @@ import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry, type Registry } from '../../src/jobs/registry.ts';
 import type { Tx } from '../../src/kernel/sql.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type TakenEffect, takeDueEffects } from '../../src/store/outbox-take.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** The job of rows that a test writes into the ledger by hand: it delivers, and posts what became of each effect. */
@@ -91,6 +92,16 @@ export async function fates(tx: Tx): Promise<string[]> {
     `select number || ' ' || state as fate from public.fate order by 1`,
   );
   return rows.map((row) => row.fate);
+}
+
+/** What a take of the test job's effects takes. */
+export async function take(
+  tx: Tx,
+  limit = 100,
+  leaseMs = 60_000,
+  jobs: readonly string[] = [TEST_JOB],
+): Promise<TakenEffect[]> {
+  return [...(await takeDueEffects(tx, { limit, leaseMs, jobs })).effects];
 }
 
 /** What a test does in the middle of a recording transaction, before anything is posted. */
