@@ -67,6 +67,16 @@ export async function isRememberedOutside(client: Client, tx: Tx): Promise<boole
   return false;
 }
 
+/** How Temporal describes the latest execution of a workflow ID, for example `COMPLETED`; null where it knows none. */
+export async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).status.name;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
 /** Asks for a look at the database; a watch that does not run yet is told of, not thrown. */
 export async function askForLook(client: Client, log: Log): Promise<void> {
   try {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Client, WorkflowNotFoundError } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { type Activities, createActivities } from '../../activities/index.ts';
 import type { Audience } from '../jobs/job.ts';
@@ -20,7 +20,7 @@ import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { audienceOf } from './receivers.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
-import { askForLook, keepWatch } from './watch.ts';
+import { askForLook, keepWatch, statusOfWorkflow } from './watch.ts';
 
 /** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
 export interface WorkerParts {
@@ -101,15 +101,6 @@ async function refuseShortRetention(db: Database, client: Client, jobs: Registry
       remedy: check.remedy ?? 'npx onceper doctor',
       at: check.check,
     });
-  }
-}
-
-async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
-  try {
-    return (await client.workflow.getHandle(workflowId).describe()).status.name;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
   }
 }
 

@@ -1,9 +1,9 @@
-import pg from 'pg';
 import { actionByKey } from '../store/actions.ts';
 import { readFreeze } from '../store/epoch.ts';
 import { type Drill, fact } from './drill.ts';
 import { executedTransfers, factsOf } from './facts.ts';
 import { delivered } from './key-end.ts';
+import { calledBeforeThaw, copyDatabase, kindOf, rememberedEpoch, replaceDatabase } from './older-copy.ts';
 import { importSample } from './sample-month.ts';
 import type { Stage } from './stage.ts';
 import { startRun } from './start-run.ts';
@@ -26,7 +26,7 @@ export const databaseRewound: Drill = {
     await stage.openGateway();
     const [worker, relay] = await Promise.all([stage.start('worker'), stage.start('relay')]);
     const copied = await until('the first look', () => rememberedEpoch(stage), 60_000);
-    await copyDatabase(stage, 'onceper', 'before');
+    await copyDatabase(stage);
     await startRun(stage, sample);
     await delivered(stage, sample.key);
     await until('a look after the close', async () => (await rememberedEpoch(stage)) > copied, 60_000);
@@ -56,51 +56,10 @@ export const databaseRewound: Drill = {
   },
 };
 
-/** The epoch that Temporal remembers, 0 before the first look. */
-async function rememberedEpoch(stage: Stage): Promise<number> {
-  const { memo } = await stage.client.workflow.getHandle('onceper-epoch').describe();
-  return Number((memo?.['epoch'] as { epoch?: string } | undefined)?.epoch ?? 0);
-}
-
 async function lookedUp(stage: Stage): Promise<number> {
   const { rows } = await stage.db.query<{ n: number }>(
     `select count(distinct number)::int4 as n from onceper.delivery
       where step = 'look_up' and number not in (select number from onceper.delivery where step = 'send')`,
   );
   return rows[0]?.n ?? 0;
-}
-
-async function calledBeforeThaw(stage: Stage): Promise<number> {
-  const { rows } = await stage.db.query<{ n: number }>(
-    `select count(*)::int4 as n from onceper.delivery where at < (select max(at) from onceper.audit where verb = 'thaw')`,
-  );
-  return rows[0]?.n ?? 0;
-}
-
-function kindOf(json: string): string {
-  return (JSON.parse(json) as { kind?: string }).kind ?? 'nothing';
-}
-
-/** A file-level copy by the server itself; whoever is connected to the source is ended first. */
-async function copyDatabase(stage: Stage, from: string, to: string): Promise<void> {
-  await onMaintenance(stage, [
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${from}' and pid <> pg_backend_pid()`,
-    `create database ${to} template ${from}`,
-  ]);
-}
-
-async function replaceDatabase(stage: Stage): Promise<void> {
-  await onMaintenance(stage, ['drop database onceper with (force)', 'alter database before rename to onceper']);
-}
-
-async function onMaintenance(stage: Stage, statements: readonly string[]): Promise<void> {
-  const url = new URL(stage.databaseUrl);
-  url.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: url.href });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

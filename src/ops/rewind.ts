@@ -5,7 +5,7 @@ import { appendAudit } from '../store/audit.ts';
 import { transaction } from '../store/database.ts';
 import { freezeDelivery, markKnownOutside, readFreeze, thawDelivery } from '../store/epoch.ts';
 import { type Compared, type Comparison, compareWithCounterparty } from './rewind/compare.ts';
-import { type Driver, driveLost, settledKeys, type Waiting } from './rewind/drive.ts';
+import { type Driver, driveLost, forgottenKeys, settledKeys, type Waiting } from './rewind/drive.ts';
 
 /** What a reconciliation came to, with what the last comparison found. */
 export type Reconciled = Comparison & {
@@ -57,9 +57,10 @@ export async function reconcileRewind(parts: Reconciling, since: Instant): Promi
     }
     await auditComparison(parts, found);
     if (found.unlisted.length > 0) return { kind: 'still_frozen', lookedUpFirst, ...found, waiting: [] };
-    const waiting = await untilSettled(parts, driver, found.lost, settled);
+    const lost = [...found.lost, ...(await forgottenKeys(driver, found.lost))];
+    const waiting = await untilSettled(parts, driver, lost, settled);
     if (waiting.length > 0) return { kind: 'still_frozen', lookedUpFirst, ...found, waiting };
-    if (found.lost.length > 0) continue;
+    if (lost.length > 0) continue;
     await untilRemembered(parts);
     await thaw(parts, { known: found.known, lookedUpFirst });
     return { kind: 'thawed', lookedUpFirst, ...found };

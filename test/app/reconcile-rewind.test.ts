@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
 import { type Reconciled, reconcileRewind } from '../../src/ops/rewind.ts';
+import { actionByKey } from '../../src/store/actions.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { freezeDelivery, readFreeze } from '../../src/store/epoch.ts';
 import { deliverAll, FAST, gatewayTo } from '../relay/harness.ts';
@@ -130,6 +131,7 @@ describe('one command after a restore', () => {
           await client.workflow.start('tick', { workflowId, taskQueue: 'onceper', args: [{ job, start }] });
         },
         startOwner: () => Promise.resolve(),
+        isCompleted: () => Promise.resolve(false),
         isRemembered: () => Promise.resolve(true),
         onWaiting: () => Promise.reject(new Error('killed')),
       },
@@ -140,6 +142,21 @@ describe('one command after a restore', () => {
     expect(await readFreeze(db)).not.toBeNull();
     const printed = await reconcile(url, gatewayUrl);
     expect(documentOf(printed)).toMatchObject({ kind: 'thawed', known: 6 });
+  });
+
+  test('settles again a month that paid nobody, so that its next start is not taken for another restore', async () => {
+    const { url: gatewayUrl } = await bank.start();
+    const { url: gone } = await freshLedger();
+    const { client } = await workOn(gone);
+    const start = { id: 'one', door: 'run', scheduledAt: '2026-09-01T02:00:00Z', actor: 'a', overrides: {} };
+    await client.workflow.execute('tick', { workflowId: 't', taskQueue: 'onceper', args: [{ job: 'tiny', start }] });
+    await client.workflow.getHandle(AUGUST).result();
+    const { url, db } = await freshLedger();
+    await workOn(url);
+    await freezeDelivery(db, 'a test');
+    expect(documentOf(await reconcile(url, gatewayUrl))).toMatchObject({ kind: 'thawed', known: 0 });
+    expect(await actionByKey(db, AUGUST)).toMatchObject({ state: 'done' });
+    expect(await actionByKey(db, SEPTEMBER)).toBeNull();
   });
 
   test('ends where a person must act, and says what they type', async () => {

@@ -1,4 +1,4 @@
-import { expectPeriods } from '../../jobs/expectation.ts';
+import { type ExpectedPeriod, expectPeriods } from '../../jobs/expectation.ts';
 import type { Registry } from '../../jobs/registry.ts';
 import { parseRule } from '../../jobs/rule.ts';
 import { businessKey, parseKey } from '../../kernel/key.ts';
@@ -8,7 +8,7 @@ import { clockOf, type Database } from '../../store/database.ts';
 import type { LostNumbers } from '../../store/listing.ts';
 import { activeRule } from '../../store/rules.ts';
 import { runByStartId } from '../../store/runs.ts';
-import { waitingRunsOfJob } from '../../store/waiting-runs.ts';
+import { type WaitingRun, waitingRunsOfJob } from '../../store/waiting-runs.ts';
 import { releaseCommand } from '../commands.ts';
 import { type PlannedRun, planRun } from '../run.ts';
 
@@ -38,6 +38,8 @@ export interface Driver {
     readonly key: string;
     readonly run: string;
   }) => Promise<void>;
+  /** Whether Temporal remembers that it has completed a key's workflow. */
+  readonly isCompleted: (key: string) => Promise<boolean>;
   /** What was started, so that each is started once a process. */
   readonly started: Set<string>;
 }
@@ -78,6 +80,35 @@ async function driveOwners(driver: Driver, job: string): Promise<void> {
   }
 }
 
+/** Every period that has ended of a job, and the runs that wait; null where it has no rule. */
+async function standingOf(
+  { db }: Pick<Driver, 'db'>,
+  job: string,
+): Promise<{ readonly expected: readonly ExpectedPeriod[]; readonly runs: readonly WaitingRun[] } | null> {
+  const stored = await activeRule(db, job);
+  if (stored === null) return null;
+  const rule = parseRule(stored.body, `${job} version ${stored.version}`);
+  const [actions, runs] = [await actionsOfJob(db, job), await waitingRunsOfJob(db, job)];
+  return { expected: expectPeriods(rule, await clockOf(db), { actions, waiting: runs }), runs };
+}
+
+/**
+ * Keys that Temporal has completed and that nothing in this ledger asks for, besides those that are known to be lost: they paid
+ * nobody, or nobody yet. Left alone, their next start would be taken for another rewind.
+ */
+export async function forgottenKeys(driver: Driver, lost: readonly LostNumbers[]): Promise<LostNumbers[]> {
+  const known = new Set(lost.map(({ key }) => key));
+  const forgotten: LostNumbers[] = [];
+  for (const job of driver.registry.ids) {
+    for (const { period, state } of (await standingOf(driver, job))?.expected ?? []) {
+      const key = businessKey(job, period);
+      const isMissing = state === 'missing' || state === 'not_yet_due';
+      if (isMissing && !known.has(key) && (await driver.isCompleted(key))) forgotten.push({ key, numbers: 0 });
+    }
+  }
+  return forgotten;
+}
+
 /** A job whose months follow each other needs those before a lost one too: the ledger that settled it had them all. */
 async function driveJob(
   driver: Driver,
@@ -85,16 +116,14 @@ async function driveJob(
   lost: readonly LostNumbers[],
   settled: ReadonlySet<string>,
 ): Promise<Waiting[]> {
-  const { db, registry } = driver;
-  const stored = await activeRule(db, job);
+  const { registry } = driver;
+  const standing = await standingOf(driver, job);
   const numbers = new Map(lost.map(({ key, numbers: n }) => [key, n]));
-  if (stored === null) {
+  if (standing === null) {
     const keys = [...numbers.keys()].filter((key) => parseKey(key).job === job);
     return keys.map((key) => byPerson(key, 'missing', `no rule is loaded for ${job}`));
   }
-  const rule = parseRule(stored.body, `${job} version ${stored.version}`);
-  const [actions, runs] = [await actionsOfJob(db, job), await waitingRunsOfJob(db, job)];
-  const expected = expectPeriods(rule, await clockOf(db), { actions, waiting: runs });
+  const { expected, runs } = standing;
   const lastLost = expected.findLastIndex(({ period }) => numbers.has(businessKey(job, period)));
   const needsPrevious = registry.get(job).needs === 'previous';
   const waiting: Waiting[] = [];
