@@ -3,6 +3,7 @@ import type { AfterAttempt } from '../src/kernel/budget.ts';
 import type { EffectSelect } from '../src/kernel/effect-select.ts';
 import { parseKey } from '../src/kernel/key.ts';
 import { leaseTimes } from '../src/kernel/lease.ts';
+import { periodBounds } from '../src/kernel/period.ts';
 import type { Instant } from '../src/kernel/sql.ts';
 import { auditHead } from '../src/store/audit.ts';
 import { claimAttempt, endAttemptOf, type GrantEnd } from '../src/store/claim.ts';
@@ -102,8 +103,10 @@ export async function close(services: ActivityServices, input: GrantInput): Prom
   const began = performance.now();
   // A whole lease for the closing transaction: the last slice's renewer has stopped, and it must not run during close.
   await renewLease(db, grant);
-  const notices = noticesOf(services, job, context);
-  const closed = await closeAction(db, grant, (tx, results) => job.close(tx, context, results), notices);
+  const closed = await closeAction(db, grant, (tx, results) => job.close(tx, context, results), {
+    periodEnds: periodBounds(context.period, context.calendar).ends,
+    notices: noticesOf(services, job, context),
+  });
   const about = { job: job.id, key: input.key, fence: input.fence };
   if (closed.kind === 'done') {
     log({ event: 'action_done', ...about, ms: Math.round(performance.now() - began) });

@@ -2,6 +2,7 @@ import type { Anchor } from '../src/kernel/audit.ts';
 import { parseKey } from '../src/kernel/key.ts';
 import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
 import type { Tx } from '../src/kernel/sql.ts';
+import type { ActionState } from '../src/kernel/transitions.ts';
 import { actionByKey } from '../src/store/actions.ts';
 import { appendAudit, auditHead } from '../src/store/audit.ts';
 import { workerActor } from '../src/store/audit-ledger.ts';
@@ -33,15 +34,16 @@ export async function look(services: ActivityServices, remembered: Identity | nu
   return { ...identity, audit: services.anchor(head) };
 }
 
-/** An admitted run whose period workflow Temporal refused to start, because one with that ID exists. */
+/** An owner whose period workflow Temporal refused to start, because one with that ID exists. */
 export interface RefusedStart {
   readonly key: string;
   readonly run: string;
 }
 
 /**
- * Judges a refused start. A key that is still admitted under fence 0 while Temporal has *completed* its workflow can't be:
- * the database was rewound, and delivery freezes. Anything else is benign: another tick started the owner, or it is done.
+ * Judges a refused start. A key that is not finished while Temporal has *completed* its workflow can't be, since that completes
+ * after the close was committed: the database was rewound, and delivery freezes. Anything else is benign: another tick started the
+ * owner, or it is done.
  */
 export async function judgeRefusedStart(
   services: ActivityServices,
@@ -51,14 +53,16 @@ export async function judgeRefusedStart(
   // Temporal first: an owner that finishes in between is then seen as done here, not as a rewind.
   const status = await services.statusOfWorkflow(start.key);
   const action = await actionByKey(db, start.key);
-  const untouched = action?.state === 'admitted' && action.fence === 0n && action.ownerRun === start.run;
-  if (!untouched || status !== 'COMPLETED') return 'benign';
-  const reason = `Temporal has completed ${start.key}, which this database has only just admitted`;
+  const isUnfinished = action !== null && UNFINISHED.has(action.state) && action.ownerRun === start.run;
+  if (!isUnfinished || status !== 'COMPLETED') return 'benign';
+  const reason = `Temporal has completed ${start.key}, which this database has not finished`;
   await transaction(db, { lockTimeout: 10_000, label: 'freeze' }, async (tx) => {
     if (await freezeDelivery(tx, reason)) await reportFreeze(services, tx, { reason, ...start });
   });
   return 'rewound';
 }
+
+const UNFINISHED: ReadonlySet<ActionState> = new Set(['admitted', 'running', 'failed']);
 
 /** Audits a freeze, last in its transaction, and tells whoever watches the log. */
 async function reportFreeze(

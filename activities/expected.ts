@@ -2,6 +2,7 @@ import { decidedUntil } from '../src/jobs/due.ts';
 import { type ExpectedPeriod, expectPeriods, OVERDUE } from '../src/jobs/expectation.ts';
 import { nominalTimeOf } from '../src/jobs/occasion.ts';
 import { type JobRule, storedRule } from '../src/jobs/rule.ts';
+import { UNASKED_AFTER_MS } from '../src/kernel/admission.ts';
 import { compareInstants, instantPlus } from '../src/kernel/instant.ts';
 import { businessKey } from '../src/kernel/key.ts';
 import type { Instant } from '../src/kernel/sql.ts';
@@ -11,7 +12,7 @@ import { unfinishedBackfills } from '../src/store/backfills.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
 import { activeRule, lockJob } from '../src/store/rules.ts';
 import { appliedSchedule } from '../src/store/schedules.ts';
-import { waitingRunsOfJob } from '../src/store/waiting-runs.ts';
+import { type UnaskedRun, unaskedRuns, waitingRunsOfJob } from '../src/store/waiting-runs.ts';
 import { type WaivedRun, waivedHeldRuns } from '../src/store/waivers.ts';
 import { adoptZoneTable } from '../src/store/zone-tables.ts';
 import type { ActivityServices } from './services.ts';
@@ -32,7 +33,9 @@ export interface ExpectedOutput {
   /** Held runs that were approved while Temporal could not be told, and backfills that have not ended. */
   readonly approved: readonly WaivedRun[];
   readonly backfills: readonly string[];
-  readonly missing: readonly WaivedRun[];
+  readonly missing?: readonly WaivedRun[];
+  /** Deferred runs that nobody asks for any more. A worker of an earlier release gives none. */
+  readonly deferred?: readonly UnaskedRun[];
 }
 
 /** More owners, and more keys, than this wait for the next check: their ids cross Temporal. */
@@ -41,7 +44,7 @@ const MOST_OWNERS = 100;
 /**
  * Compares every expected period of every job that has a rule with the ledger, never with Temporal. Each overdue one is an
  * event, every time, so that an alert holds until somebody acts. Every unfinished key's owner is named, and every key
- * that delivers, and what was approved and never begun: starting what runs already is refused by Temporal and harmless.
+ * that delivers, what was approved and never begun, and deferred runs that lost their tick: starting what runs already is refused by Temporal and harmless.
  */
 export async function expected(services: ActivityServices): Promise<ExpectedOutput> {
   const { db, registry, log } = services;
@@ -71,8 +74,12 @@ export async function expected(services: ActivityServices): Promise<ExpectedOutp
   }
   const approved = await waivedHeldRuns(db, MOST_OWNERS);
   const backfills = await unfinishedBackfills(db, MOST_OWNERS);
+  const unasked = { jobs: registry.ids, unaskedMs: UNASKED_AFTER_MS, limit: MOST_OWNERS };
+  const deferred = await unaskedRuns(db, unasked);
+  for (const { job, period } of deferred) log({ event: 'period_overdue', job, period, state: 'deferred' });
   const found = { owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
-  return { overdue, ...found, approved, backfills, missing: missing.slice(0, MOST_OWNERS) };
+  const started = { missing: missing.slice(0, MOST_OWNERS), deferred };
+  return { overdue: overdue + deferred.length, ...found, approved, backfills, ...started };
 }
 
 /**
@@ -109,7 +116,8 @@ async function learnZone({ db, release, log, topUpSchedule }: ActivityServices, 
   const stored = await activeRule(db, job);
   if (stored === null) return;
   const rule = storedRule(stored);
-  const decided = decidedUntil(rule, await clockOf(db));
+  // An import takes no job lock: with an hour of slack no period that it may bound meanwhile is taken for undecided.
+  const decided = decidedUntil(rule, instantPlus(await clockOf(db), { hours: 1 }));
   const { zone, first } = rule;
   const adopted = await transaction(db, { lockTimeout: 15_000, label: 'zone' }, async (tx) => {
     await lockJob(tx, job);

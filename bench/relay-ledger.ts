@@ -87,8 +87,8 @@ export async function insertKey(db: Database, period: string, effects: number): 
   );
   await db.query(
     `insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
-                                 release, delivering, result, done_at)
-     values ($1, 'settlement', $2, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'bench', true, '{}', clock_timestamp())`,
+                                 release, delivering, result, done_at, period_ends)
+     values ($1, 'settlement', $2, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'bench', true, '{}', clock_timestamp(), clock_timestamp())`,
     [key, period],
   );
   await db.query('vacuum analyze onceper.outbox');

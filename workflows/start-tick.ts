@@ -30,8 +30,8 @@ export async function startBackfillTick(
   void started?.result().then(onDecided, onDecided);
 }
 
-/** Starts the tick of an approved run again; the ledger has its time, actor and overrides, and goes by those. */
-export async function startApprovedTick({
+/** Starts the tick of a run again; the ledger has its time, actor and overrides, and goes by those. */
+export async function startTickAgain({
   run,
   job,
   key,
@@ -43,7 +43,7 @@ export async function startApprovedTick({
       ...ABANDONED,
       workflowId: `${job}-release-${run}`,
       args: [input],
-      staticSummary: `${key}, approved`,
+      staticSummary: `${key}, asked again`,
     }),
   );
 }
@@ -57,7 +57,7 @@ export async function startMissingTick({
   job,
   key,
   scheduledAt,
-}: ExpectedOutput['missing'][number]): Promise<void> {
+}: NonNullable<ExpectedOutput['missing']>[number]): Promise<void> {
   const input = { job, start: { id: run, door: 'check', scheduledAt, actor: 'expect', overrides: {} } } as const;
   await unlessStarted(() =>
     startChild<typeof tick>('tick', {

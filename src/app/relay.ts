@@ -1,4 +1,5 @@
 import type { Registry } from '../jobs/registry.ts';
+import type { Identity } from '../kernel/rewind.ts';
 import type { Event } from '../observability/events.ts';
 import type { Log } from '../observability/log.ts';
 import type { RelayCounts, RelayEvent } from '../relay/events.ts';
@@ -8,7 +9,8 @@ import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { openGateway } from './gateway.ts';
 import { openReceivers } from './receivers.ts';
-import { createDatabase, createProcessLog } from './services.ts';
+import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
+import { rememberedIdentity } from './watch.ts';
 
 /**
  * `onceper relay`: delivers until SIGTERM, gives back what has not begun, finishes and records the calls in flight, and
@@ -23,16 +25,37 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
   try {
     // A database that can't be reached now is a mistake of the start; later it is an outage, which the relay sits out.
     await clockOf(db);
+    const remembered = await askOutside(config, log);
     const told = config.receivers.addresses.map(({ name }) => name);
     log({ event: 'relay_started', gateway: address, receivers: told });
     const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
     const concurrency = connections;
     const { callsPerSecond } = config.gateway;
-    return await runRelay(services, { signal, concurrency, callsPerSecond, onEvent: (event) => logged(log, event) });
+    const { release } = config;
+    const onEvent = (event: RelayEvent) => logged(log, event);
+    return await runRelay(services, { signal, concurrency, callsPerSecond, remembered, release, onEvent });
   } finally {
     await Promise.all([gateway.close(), receivers?.close()]);
     await db.close();
     log({ event: 'stopped', code: 0 });
+  }
+}
+
+/** A relay must not wait for Temporal: a first send that could be a second one is looked up, whoever remembers what. */
+const MEMORY_WITHIN_MS = 5_000;
+
+/** Who Temporal remembers the database to be, asked once, before the first take; null where it can't be asked now. */
+async function askOutside(config: Config, log: Log): Promise<Identity | null> {
+  try {
+    const client = await connectTemporal(config);
+    try {
+      return await client.withDeadline(Date.now() + MEMORY_WITHIN_MS, () => rememberedIdentity(client));
+    } finally {
+      await client.connection.close();
+    }
+  } catch (error) {
+    log({ event: 'memory_not_asked', message: error instanceof Error ? error.message : String(error) });
+    return null;
   }
 }
 
@@ -63,6 +86,8 @@ function entryOf(event: RelayEvent): Event | null {
     }
     case 'cleared':
       return { event: 'key_delivered', key: event.key };
+    case 'frozen':
+      return { event: 'delivery_frozen', reason: event.reason };
     case 'sent':
     case 'looked_up':
     case 'idle':

@@ -1,6 +1,9 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy, WorkflowNotFoundError } from '@temporalio/client';
 import type { Anchor } from '../kernel/audit.ts';
+import { type Identity, rewindReason } from '../kernel/rewind.ts';
+import type { Tx } from '../kernel/sql.ts';
 import type { Log } from '../observability/log.ts';
+import { readIdentity } from '../store/epoch.ts';
 
 /** The workflow that remembers who the database is, and the schedule that checks what was expected. */
 const EPOCH_WORKFLOW = 'onceper-epoch';
@@ -36,6 +39,38 @@ export async function rememberedAnchor(client: Client): Promise<Anchor | null> {
   try {
     const { memo } = await client.workflow.getHandle(EPOCH_WORKFLOW).describe();
     return (memo?.['audit'] as Anchor | undefined) ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** Who the epoch workflow remembers the database to be, or null where it has not looked or does not run. */
+export async function rememberedIdentity(client: Client): Promise<Identity | null> {
+  try {
+    const { memo } = await client.workflow.getHandle(EPOCH_WORKFLOW).describe();
+    return (memo?.['epoch'] as Identity | undefined) ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Whether what is remembered outside is this database, or nothing. Where it is another the epoch workflow is asked to look, which
+ * a worker does; until then it would take this database for a rewound one.
+ */
+export async function isRememberedOutside(client: Client, tx: Tx): Promise<boolean> {
+  const remembered = await rememberedIdentity(client);
+  if (remembered === null || rewindReason(remembered, await readIdentity(tx)) === null) return true;
+  await client.workflow.getHandle(EPOCH_WORKFLOW).signal('look');
+  return false;
+}
+
+/** How Temporal describes the latest execution of a workflow ID, for example `COMPLETED`; null where it knows none. */
+export async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
+  try {
+    return (await client.workflow.getHandle(workflowId).describe()).status.name;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Client, WorkflowNotFoundError } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { type Activities, createActivities } from '../../activities/index.ts';
 import type { Audience } from '../jobs/job.ts';
@@ -14,7 +14,7 @@ import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
 import { scheduleState, topUpSchedule } from '../ops/schedule.ts';
-import { compareZones } from '../ops/zones.ts';
+import { compareZones, type ZoneStanding } from '../ops/zones.ts';
 import { workerActor } from '../store/audit-ledger.ts';
 import type { Database } from '../store/database.ts';
 import { overprivileged } from '../store/privileges.ts';
@@ -23,7 +23,7 @@ import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { audienceOf } from './receivers.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
-import { askForLook, keepWatch } from './watch.ts';
+import { askForLook, keepWatch, statusOfWorkflow } from './watch.ts';
 
 /** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
 export interface WorkerParts {
@@ -109,22 +109,23 @@ async function refuseShortRetention(db: Database, client: Client, jobs: Registry
   }
 }
 
+/** A server that can't be asked about its zones is told of, and stops nothing: no table but the ledger's decides. */
+async function standingOfZones(db: Database, client: Client, registry: Registry, log: Log): Promise<ZoneStanding[]> {
+  try {
+    return await compareZones(db, client, { registry });
+  } catch (error) {
+    log({ event: 'zones_not_compared', message: error instanceof Error ? error.message : String(error) });
+    return [];
+  }
+}
+
 /** Tables of time zones that differ are told at every start: what is stored goes by the ledger's, whatever this machine believes. */
 async function reportZones(db: Database, client: Client, registry: Registry, log: Log): Promise<void> {
-  for (const { job, zone, dispute } of await compareZones(db, client, { registry })) {
+  for (const { job, zone, dispute } of await standingOfZones(db, client, registry, log)) {
     if (dispute === null) continue;
     const { at, reads, odd, ledger } = dispute;
     const tables = Object.entries(reads).map(([table, offset]) => `${table} ${offset}`);
     log({ event: 'zone_tables_differ', job, zone, at, odd: odd ?? 'several', reads: tables.join(', '), ledger });
-  }
-}
-
-async function statusOfWorkflow(client: Client, workflowId: string): Promise<string | null> {
-  try {
-    return (await client.workflow.getHandle(workflowId).describe()).status.name;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
-    throw error;
   }
 }
 

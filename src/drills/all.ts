@@ -12,6 +12,7 @@ import { lostCommitAck } from './lost-commit-ack.ts';
 import { pausedOverMonthEnd } from './paused-over-month-end.ts';
 import { receiverDown } from './receiver-down.ts';
 import { recordWithoutEffect } from './record-without-effect.ts';
+import { restoredForgotten, restoredLate } from './restored-late.ts';
 import { temporalErased } from './temporal-erased.ts';
 import { uniqueOnly } from './unique-only.ts';
 import { uuidPerRetry } from './uuid-per-retry.ts';
@@ -23,6 +24,8 @@ export const DRILLS: readonly Drill[] = [
   killNine,
   droppedAnswers,
   temporalErased,
+  restoredForgotten,
+  restoredLate,
   databaseRewound,
   effectWithoutRecord,
   keyOutlived,

@@ -19,6 +19,12 @@ export async function receivedPosts(gatewayUrl: string): Promise<number> {
   return ((await answer.json()) as { posts: number }).posts;
 }
 
+/** How many look-ups the counterparty was asked for so far. */
+export async function receivedLookUps(gatewayUrl: string): Promise<number> {
+  const answer = await fetch(`${gatewayUrl}/control/counts`);
+  return ((await answer.json()) as { lookUps: number }).lookUps;
+}
+
 /** How often each number was sent to the counterparty, and how often it acted on it, by its journal. */
 export function sendsByNumber(journal: string): ReadonlyMap<string, { readonly sent: number; readonly acted: number }> {
   const sends = new Map<string, { sent: number; acted: number }>();

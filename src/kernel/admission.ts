@@ -116,11 +116,16 @@ export function decideNew(prospect: Prospect, waivers: readonly Waiver[]): Verdi
 /** The fence of a key that has no action. */
 const NO_ACTION = 0n;
 
+/** A deferred run that is alive asks again within this time, milliseconds. */
+const SLOWEST_ASK_MS = 300_000;
+
+/** A deferred run that nobody has asked for so long has lost its tick: twice the slowest, so that a busy queue is not taken for one. */
+export const UNASKED_AFTER_MS = 2 * SLOWEST_ASK_MS;
+
 /** Milliseconds until a deferred run asks again: 1 s while an earlier period is under way, else doubling to 5 minutes. */
 export function askAgainAfter(asked: number, earlierUnderWay: boolean): number {
-  const slowest = 300_000;
   if (earlierUnderWay) return 1_000;
-  return Math.min(slowest, 1_000 * 2 ** Math.min(Math.max(0, asked - 1), 9));
+  return Math.min(SLOWEST_ASK_MS, 1_000 * 2 ** Math.min(Math.max(0, asked - 1), 9));
 }
 
 function firstDifference(

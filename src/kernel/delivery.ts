@@ -43,6 +43,8 @@ export interface EffectInHand {
   readonly before: Extract<EffectState, 'pending' | 'sending' | 'unknown' | 'pending_external'>;
   readonly attempts: number;
   readonly lookUps: number;
+  /** Since the period of its key ended; null where the ledger does not know when that was. */
+  readonly periodEndedAgeMs: number | null;
   readonly firstSentAgeMs: number | null;
   readonly lastSentAgeMs: number | null;
   /** The counterparty's id of the transfer, where one has been stated. */
@@ -58,7 +60,7 @@ export interface Verdict {
   readonly counterpartyId: string | null;
 }
 
-/** Permission to send the same number and the same bytes again, after a look-up only. `expected` is what they state. */
+/** Permission to send the number and its bytes, for the first time or again, after a look-up. `expected` is what they state. */
 export interface Resend {
   readonly kind: 'resend';
   readonly expected: Transfer;
@@ -72,7 +74,7 @@ export function backOffMs(steps: number, backOff: BackOff, jitter: number): numb
   return Math.round(full * (1 - jitter / 2));
 }
 
-/** How old a first send may be for a re-send to begin: its last byte must leave while the counterparty still remembers. */
+/** How old a number's first use may be for a send to begin: its last byte must leave while the counterparty still remembers. */
 export function resendWindowMs(terms: Pick<DeliveryTerms, 'keyWindowMs' | 'timeoutMs'>): number {
   return terms.keyWindowMs - terms.timeoutMs;
 }
@@ -91,7 +93,34 @@ export function checkTerms(terms: DeliveryTerms): void {
   });
 }
 
-/** What a relay does first with an effect that it took. `expected` is null where the frozen body is no transfer. */
+/**
+ * Whether a pending effect may be sent without a look-up, `inHandMs` after it was taken. Its number may have been used at any
+ * time since its period ended, by a ledger that a restore has replaced; the counterparty recognises it inside the key window
+ * only. An end that is not known, or still to come by the database's clock, proves nothing.
+ */
+export function maySendBlind(
+  { periodEndedAgeMs }: Pick<EffectInHand, 'periodEndedAgeMs'>,
+  inHandMs: number,
+  terms: Pick<DeliveryTerms, 'keyWindowMs' | 'timeoutMs'>,
+): boolean {
+  return periodEndedAgeMs !== null && periodEndedAgeMs >= 0 && periodEndedAgeMs + inHandMs < resendWindowMs(terms);
+}
+
+/**
+ * Whether a pending effect that the counterparty did not know `agoMs` ago may be sent. A transfer that was too young to be seen
+ * then must be young enough for its number to be recognised now.
+ */
+export function isAbsenceFresh(
+  agoMs: number,
+  terms: Pick<DeliveryTerms, 'keyWindowMs' | 'timeoutMs' | 'visibilityDelayMs'>,
+): boolean {
+  return terms.visibilityDelayMs + agoMs < resendWindowMs(terms);
+}
+
+/**
+ * What a relay does first with an effect that it took; what is to be sent is looked up before, unless maySendBlind. `expected`
+ * is null where the frozen body is no transfer.
+ */
 export function firstStep(
   effect: EffectInHand,
   number: string,
@@ -144,7 +173,8 @@ export function afterSend(
 
 /**
  * What a look-up's answer means: proof, patience, or a re-send. "Not found" allows a re-send only when the visibility delay
- * has passed since the last send and the key window since the first has not; after that it takes proof or a person.
+ * has passed since the last send and the key window since the first has not; after that it takes proof or a person. Of a
+ * pending effect, which no send of this ledger can have acted for, it allows the first one while isAbsenceFresh.
  */
 export function afterLookUp(
   effect: EffectInHand,
@@ -160,6 +190,7 @@ export function afterLookUp(
         ? becomes('needs_attention', 'malformed_body')
         : known(effect, expected, answer.transfers, later);
     case 'unknown':
+      if (effect.before === 'pending') return undone(effect, answer.code, later, terms);
       if (effect.before === 'pending_external') return waits('pending_external', later, answer.code);
       if (effect.lookUps >= terms.budget.lookUps) return becomes('needs_attention', 'exhausted');
       return waits('unknown', later, answer.code);
@@ -174,6 +205,7 @@ function afterNotFound(
   terms: DeliveryTerms,
   later: number,
 ): Verdict | Resend {
+  if (effect.before === 'pending' && expected !== null) return { kind: 'resend', expected };
   const blindMs = terms.visibilityDelayMs - (effect.lastSentAgeMs ?? 0);
   if (effect.before === 'pending_external') {
     return blindMs > 0

@@ -5,12 +5,21 @@ export interface Identity {
   readonly epoch: string;
 }
 
+/** An identity, and how far the write-ahead log was on the disk: a byte position as decimal text, which only grows. */
+export interface Position extends Identity {
+  readonly wal: string;
+}
+
 /**
  * Why the database is not the one that was remembered, or null. A new system identifier is another cluster; a new timeline
- * is a failover or a point-in-time restore, after which commits may be missing; a lower epoch is an older copy. Each freezes
+ * is a failover or a point-in-time restore, after which commits may be missing; a lower epoch is an older copy, and so is a
+ * write-ahead log that ends earlier, where both sides know where it ended. Each freezes
  * delivery: it costs a look, and a transfer sent from a rewound ledger can cost its amount.
  */
-export function rewindReason(remembered: Identity, found: Identity): string | null {
+export function rewindReason(
+  remembered: Identity & Partial<Position>,
+  found: Identity & Partial<Position>,
+): string | null {
   if (remembered.systemIdentifier !== found.systemIdentifier) {
     return `another database cluster: ${found.systemIdentifier} instead of ${remembered.systemIdentifier}`;
   }
@@ -19,6 +28,9 @@ export function rewindReason(remembered: Identity, found: Identity): string | nu
   }
   if (BigInt(found.epoch) < BigInt(remembered.epoch)) {
     return `epoch ${found.epoch} after ${remembered.epoch}: an older copy of the database`;
+  }
+  if (remembered.wal !== undefined && found.wal !== undefined && BigInt(found.wal) < BigInt(remembered.wal)) {
+    return `a write-ahead log of ${found.wal} bytes after one of ${remembered.wal}: an older copy of the database`;
   }
   return null;
 }

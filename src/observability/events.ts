@@ -68,6 +68,7 @@ export type Event = Subject &
         readonly reads: string;
         readonly ledger: string;
       }
+    | { readonly event: 'zones_not_compared'; readonly message: string }
     | { readonly event: 'schedule_topped_up' }
     | { readonly event: 'backfill_started'; readonly backfill: string }
     | { readonly event: 'backfill_ended'; readonly backfill: string; readonly cancelled: boolean }
@@ -80,7 +81,7 @@ export type Event = Subject &
         readonly signature: string | null;
         readonly signer: string | null;
       }
-    | { readonly event: 'look_not_asked'; readonly message: string }
+    | { readonly event: 'look_not_asked' | 'memory_not_asked'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -98,6 +99,8 @@ export function levelOf(event: Event): Level {
     case 'look_not_asked':
     case 'zone_adopted':
     case 'zone_tables_differ':
+    case 'zones_not_compared':
+    case 'memory_not_asked':
     case 'activity_failed':
     case 'lease_lost':
     case 'effect_lost':

@@ -1,4 +1,5 @@
 import { isStalled } from '../jobs/expectation.ts';
+import { UNASKED_AFTER_MS } from '../kernel/admission.ts';
 import { leaseTimes } from '../kernel/lease.ts';
 import type { Instant } from '../kernel/sql.ts';
 import type { Action } from '../store/actions.ts';
@@ -25,12 +26,12 @@ function isHeld(action: Action): boolean {
 
 /** The first line: what is going on, in one sentence. */
 export function headline(story: KeyStory): string {
-  const { key, action, runs, zone, attempts } = story;
+  const { key, action, runs, now, zone, attempts } = story;
   if (action === null) {
     const waiting = runs.findLast((run) => run.decision === stateOf(story));
     return stateOf(story) === 'held'
       ? `${key} is held (${waiting?.code}): ${waiting?.reason}. Nothing happens until a person releases it.`
-      : `${key} is deferred: ${waiting?.reason}. Its tick asks again by itself.`;
+      : `${key} is deferred: ${waiting?.reason}. ${askedLast(waiting?.decidedAt ?? now, now)}`;
   }
   const last = attempts.at(-1);
   const lastEnd = last === undefined ? '' : `, the last with ${last.code ?? last.outcome ?? 'no end'}`;
@@ -44,7 +45,7 @@ export function headline(story: KeyStory): string {
         ? `${key} is stalled: the lease of its last attempt has ended, and no other attempt was granted.`
         : `${key} is running: attempt ${last?.number ?? '?'} works on it under fence ${action.fence}.`;
     case 'failed':
-      return `${key} is between two attempts${lastEnd}. Its workflow begins the next by itself.`;
+      return `${key} is between two attempts${lastEnd}. The next follows while a worker runs.`;
     case 'exhausted':
       return `${key} is exhausted: its budget of attempts in a row without a finished slice is spent${lastEnd}. Nothing goes on by itself.`;
     case 'cancelled':
@@ -56,6 +57,12 @@ export function headline(story: KeyStory): string {
     case 'compensated':
       return `${key} is ${action.state}: its document was written ${bothClocks(action.doneAt ?? action.leaseUntil, zone)}.`;
   }
+}
+
+/** What the row of a deferred run tells. Whether Temporal still has its tick, no row can know. */
+function askedLast(at: Instant, now: Instant): string {
+  const [ago, bound] = [between(at, now), UNASKED_AFTER_MS].map(inWords);
+  return `It was last asked for ${ago} ago; one that nobody asks for in ${bound} is asked again by a worker's check of expected periods.`;
 }
 
 /** Who holds the key, until when, and until when at the latest a takeover happens. */

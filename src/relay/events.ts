@@ -9,7 +9,7 @@ interface About {
   readonly fence: bigint;
 }
 
-export type RelayStep = 'take' | 'resend' | 'record' | 'reread' | 'release' | 'clear';
+export type RelayStep = 'take' | 'resend' | 'record' | 'reread' | 'release' | 'clear' | 'freeze';
 
 /** What a relay tells while it works; ids, codes and counts only, never a body or an amount. */
 export type RelayEvent =
@@ -29,6 +29,7 @@ export type RelayEvent =
   | { readonly kind: 'released'; readonly count: number }
   | { readonly kind: 'cleared'; readonly key: string }
   | { readonly kind: 'fault'; readonly step: RelayStep; readonly code: string; readonly message: string }
+  | { readonly kind: 'frozen'; readonly reason: string }
   | { readonly kind: 'idle' }
   | { readonly kind: 'draining'; readonly inHand: number };
 
@@ -83,6 +84,7 @@ export function count(counts: RelayCounts, event: RelayEvent): void {
       if (event.state !== 'sending') counts[event.state] += 1;
       break;
     case 'fault':
+    case 'frozen':
     case 'idle':
     case 'draining':
       break;

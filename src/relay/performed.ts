@@ -64,7 +64,7 @@ export function tryOf(
   fence: bigint,
   step: DeliveryTry['step'],
   answer: Answer,
-  verdict: Verdict,
+  verdict: Pick<Verdict, 'counterpartyId'>,
   text: string | null,
 ): DeliveryTry {
   return {

@@ -9,8 +9,10 @@ import {
   type DeliveryTerms,
 } from '../kernel/delivery.ts';
 import { NOTICE_DEFAULTS, type NoticeTerms } from '../kernel/notice.ts';
+import type { Identity } from '../kernel/rewind.ts';
 import type { Database } from '../store/database.ts';
 import type { RelayEvent } from './events.ts';
+import { createMemory, type Memory } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
 
 /** What a relay works with. A pool of two connections suffices: none is held while the counterparty is asked. */
@@ -38,6 +40,10 @@ export interface RelayOptions {
   /** How long an idle relay waits for a message before it asks: at first, and at most after doubling. */
   readonly pollMs?: { readonly first: number; readonly cap: number };
   readonly random?: () => number;
+  /** Who the database was remembered to be, outside of it; without it the relay remembers from its first take on. */
+  readonly remembered?: Identity | null;
+  /** The deployed build, by which a freeze is signed. */
+  readonly release?: string;
   readonly onEvent?: (event: RelayEvent) => void;
 }
 
@@ -56,6 +62,8 @@ export interface RelayPlan {
   readonly terms: DeliveryTerms;
   readonly notices: NoticeTerms;
   readonly random: () => number;
+  readonly memory: Memory;
+  readonly release: string;
   readonly emit: (event: RelayEvent) => void;
 }
 
@@ -97,6 +105,8 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
     terms,
     notices: { ...NOTICE_DEFAULTS, ...options.notices },
     random: options.random ?? Math.random,
+    memory: createMemory(options.remembered ?? null),
+    release: options.release ?? 'dev',
     emit: options.onEvent ?? (() => undefined),
   };
 }

@@ -4,6 +4,7 @@ import { takeDueEffects } from '../store/outbox-take.ts';
 import { listenDelivering } from '../store/wake.ts';
 import { createAlarm } from './alarm.ts';
 import { count, faultEvent, noCounts, type RelayCounts } from './events.ts';
+import { freezeRewound, Rewound } from './memory.ts';
 import { planRelay, type RelayOptions, type RelayPlan, type RelayServices } from './plan.ts';
 import { createPump, type Pump } from './pump.ts';
 
@@ -86,15 +87,30 @@ async function takeInto(services: RelayServices, plan: RelayPlan, pump: Pump): P
   const until = performance.now() + plan.leaseMs;
   try {
     const jobs = services.jobs.ids;
-    const effects = await transaction(services.db, TAKE, (tx) =>
-      takeDueEffects(tx, { limit: plan.batch, leaseMs: plan.leaseMs, jobs }),
-    );
+    const effects = await transaction(services.db, TAKE, async (tx) => {
+      const taken = await takeDueEffects(tx, { limit: plan.batch, leaseMs: plan.leaseMs, jobs });
+      plan.memory.see(taken.found);
+      return taken.effects;
+    });
     if (effects.length > 0) plan.emit({ kind: 'taken', count: effects.length });
     pump.offer(effects, until);
     return effects.length;
   } catch (error) {
-    plan.emit(faultEvent('take', error));
+    if (error instanceof Rewound) await freeze(services, plan, error);
+    else plan.emit(faultEvent('take', error));
     return 0;
+  }
+}
+
+/** What was taken is rolled back. Until the freeze is committed every further take meets the same refusal. */
+async function freeze({ db }: RelayServices, { memory, release, emit }: RelayPlan, rewound: Rewound): Promise<void> {
+  const { reason, found } = rewound;
+  try {
+    await freezeRewound(db, reason, release);
+    memory.adopt(found);
+    emit({ kind: 'frozen', reason });
+  } catch (error) {
+    emit(faultEvent('freeze', error));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { EffectSelect } from '../kernel/effect-select.ts';
-import type { Tx } from '../kernel/sql.ts';
+import type { Instant, Tx } from '../kernel/sql.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
 import { appendClose } from './audit-ledger.ts';
@@ -11,6 +11,13 @@ export type Close =
   | { readonly kind: 'done'; readonly result: unknown }
   | { readonly kind: 'slices_left'; readonly left: number }
   | { readonly kind: 'lease_lost' };
+
+/** When the period of a key ended, and what is told to others of its close. */
+export interface ClosingWith {
+  /** From this on the key's numbers may have been used, whatever a database remembers; null where it is not known. */
+  readonly periodEnds: Instant | null;
+  readonly notices: EffectSelect | null;
+}
 
 /** Thrown inside the closing transaction to roll the job's document back. */
 class CloseLost extends Error {}
@@ -27,7 +34,7 @@ export async function renewLease(tx: Tx, grant: Grant): Promise<boolean> {
 
 /**
  * Closes the key in one transaction: the job closes its period and writes the document from the slices' stored results, then
- * the action becomes `done` by its fence; 0 rows there roll everything back. `notices`, what is told to others of it, join the
+ * the action becomes `done` by its fence; 0 rows there roll everything back. The notices join the
  * effects in the same transaction. Asked again after it succeeded it gives the stored result. The period comes before the
  * action, the lock order of §4.
  */
@@ -35,7 +42,7 @@ export async function closeAction(
   db: Database,
   grant: Grant,
   work: (tx: Tx, results: readonly unknown[]) => Promise<unknown>,
-  notices: EffectSelect | null = null,
+  { periodEnds, notices }: ClosingWith = { periodEnds: null, notices: null },
 ): Promise<Close> {
   const before = await actionByKey(db, grant.key);
   if (before?.result !== null && before?.result !== undefined) return { kind: 'done', result: before.result };
@@ -45,7 +52,7 @@ export async function closeAction(
   try {
     return await transaction(db, fencedSettings(grant.times, `close ${grant.key}`), async (tx) => {
       const result = await work(tx, await sliceResults(tx, grant.key));
-      if (!(await finishAction(tx, grant, result, notices !== null))) throw new CloseLost();
+      if (!(await finishAction(tx, grant, { result, periodEnds, joins: notices !== null }))) throw new CloseLost();
       if (notices !== null) await writeEffects(tx, grant, notices);
       await notifyDelivering(tx, grant.key);
       await endAttempt(tx, { ...grant, outcome: 'done', code: null, detail: null, slicesBegun: 0 });
@@ -71,16 +78,20 @@ async function afterFailedClose(db: Database, grant: Grant, error: unknown): Pro
 }
 
 /** Marks the key as delivering where effects wait, or are about to join under the lock that this takes. */
-async function finishAction(tx: Tx, grant: Grant, result: unknown, joins: boolean): Promise<boolean> {
+async function finishAction(
+  tx: Tx,
+  grant: Grant,
+  { result, periodEnds, joins }: { result: unknown; periodEnds: Instant | null; joins: boolean },
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update onceper.action a
         set state = 'done', result = $3, done_at = clock_timestamp(), lease_until = clock_timestamp(),
-            delivering = $4 or exists (select from onceper.outbox o
+            period_ends = $5, delivering = $4 or exists (select from onceper.outbox o
                                         where o.key = a.key
                                           and o.state in ('pending', 'sending', 'unknown', 'pending_external'))
       where a.key = $1 and a.fence = $2 and a.state = 'running' and a.lease_until > clock_timestamp()
         and not exists (select from onceper.slice s where s.key = a.key and s.done_at is null)`,
-    [grant.key, grant.fence, JSON.stringify(result), joins],
+    [grant.key, grant.fence, JSON.stringify(result), joins, periodEnds],
   );
   return rowCount === 1;
 }

@@ -8,13 +8,13 @@ export interface Freeze {
   readonly reason: string;
 }
 
+/** Columns of a statement over onceper.epoch that say who the database is, as Identity names them. */
+export const IDENTITY = `(select system_identifier::text from pg_control_system()) as "systemIdentifier",
+            ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch`;
+
 /** The identity of the database as it stands; changes nothing. */
-async function readIdentity(tx: Tx): Promise<Identity> {
-  const { rows } = await tx.query<Identity>(
-    `select (select system_identifier::text from pg_control_system()) as "systemIdentifier",
-            ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 as timeline, epoch::text as epoch
-       from onceper.epoch`,
-  );
+export async function readIdentity(tx: Tx): Promise<Identity> {
+  const { rows } = await tx.query<Identity>(`select ${IDENTITY} from onceper.epoch`);
   return mustHave(rows[0]);
 }
 
@@ -63,17 +63,6 @@ export async function thawDelivery(tx: Tx): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** Numbers of the given that the outbox does not have: the counterparty knows them, and this database lost them. */
-export async function numbersMissing(tx: Tx, numbers: readonly string[]): Promise<string[]> {
-  const { rows } = await tx.query<{ number: string }>(
-    `select n.number from unnest($1::text[]) as n (number)
-      where not exists (select from onceper.outbox o where o.number = n.number)
-      order by n.number`,
-    [numbers],
-  );
-  return rows.map((row) => row.number);
-}
-
 /**
  * Marks those of the numbers as unknown that this database believes unsent or in the middle of a send, though the counterparty
  * knows them: each is looked up, and recorded as what it is, before anything is sent. Returns how many.
@@ -90,7 +79,8 @@ export async function markKnownOutside(tx: Tx, numbers: readonly string[]): Prom
   return rowCount;
 }
 
-function mustHave(identity: Identity | undefined): Identity {
+/** Insists that onceper.epoch has its row. Throws OnceperError `epoch_missing`. */
+export function mustHave<Found extends Identity>(identity: Found | undefined): Found {
   if (identity !== undefined) return identity;
   throw new OnceperError({
     code: 'epoch_missing',

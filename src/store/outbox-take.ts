@@ -1,5 +1,7 @@
 import type { EffectInHand } from '../kernel/delivery.ts';
+import type { Position } from '../kernel/rewind.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { IDENTITY, mustHave } from './epoch.ts';
 import { IS_ITS_TURN } from './outbox-conditions.ts';
 
 /** An effect under a relay's lease. Every later write names its fence; a relay that lost it affects 0 rows. */
@@ -13,23 +15,34 @@ export interface TakenEffect extends EffectInHand {
   readonly fence: bigint;
 }
 
+type TakenRow = (TakenEffect | { readonly number: null }) & Position;
+
+/** What a take has taken, and who the database was that gave it. */
+export interface Take {
+  readonly effects: readonly TakenEffect[];
+  readonly found: Position;
+}
+
 /**
  * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
- * one becomes `sending`, its try counted before the first byte; a `sending` past its lease becomes `unknown`, and like the
- * other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
- * is an effect that waits for an earlier one of its subject and destination until that has its fate.
+ * one becomes `sending`, its try counted before the first byte, whether or not the relay looks it up first; a `sending` past
+ * its lease becomes `unknown`, and like the other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
+ * is an effect that waits for an earlier one of its subject and destination until that has its fate. The same statement says who
+ * the database is, so that whoever takes can tell a rewound one before anything leaves. Throws OnceperError `epoch_missing`.
  */
 export async function takeDueEffects(
   tx: Tx,
   options: { readonly limit: number; readonly leaseMs: number; readonly jobs: readonly string[] },
-): Promise<TakenEffect[]> {
+): Promise<Take> {
   // From the delivering actions into (key, due_at): joined on state alone it walks the rows of unfinished actions. The
   // clock is a scalar subquery, read once: as a volatile condition it could not bound the index scan. A row that is locked is
   // found again by its place, an eighth of the take's CPU less than by number; one that was changed after this statement's
   // snapshot has a place that the snapshot does not see, and is left for the next take.
-  const { rows } = await tx.query<TakenEffect>(
-    `with due as materialized (
-       select o.place, a.job, o.state, o.first_sent_at, o.last_sent_at
+  const { rows } = await tx.query<TakenRow>(
+    `with here as materialized (
+       select ${IDENTITY}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as wal from onceper.epoch),
+     due as materialized (
+       select o.place, a.job, a.period_ends, o.state, o.first_sent_at, o.last_sent_at
          from onceper.action a
         cross join lateral (
               select outbox.ctid as place, outbox.state, outbox.first_sent_at, outbox.last_sent_at
@@ -43,7 +56,8 @@ export async function takeDueEffects(
                  for update of outbox skip locked) o
         where a.delivering and a.job = any ($3::text[])
           and not exists (select from onceper.epoch where frozen_at is not null)
-        limit $1)
+        limit $1),
+     taken as (
      update onceper.outbox o
         set state = case due.state when 'pending' then 'sending' when 'sending' then 'unknown' else due.state end,
             attempts = o.attempts + (due.state = 'pending')::int4,
@@ -56,12 +70,20 @@ export async function takeDueEffects(
       where o.ctid = due.place
      returning o.number, due.job, o.key, o.subject, o.destination, o.body, o.fence, o.attempts, o.lookups as "lookUps",
                due.state as before, o.counterparty_id as "counterpartyId",
+               (extract(epoch from clock_timestamp() - due.period_ends) * 1000)::float8 as "periodEndedAgeMs",
                (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
-               (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs"`,
+               (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs")
+     select taken.*, here.* from here left join taken on true`,
     [options.limit, options.leaseMs, options.jobs],
     'onceper take due',
   );
-  return rows;
+  const { systemIdentifier, timeline, epoch, wal } = mustHave(rows[0]);
+  return { effects: rows.filter(isTaken), found: { systemIdentifier, timeline, epoch, wal } };
+}
+
+/** False of the row that says only who the database is, where nothing was taken. */
+function isTaken(row: TakenRow): row is TakenEffect & Position {
+  return row.number !== null;
 }
 
 /**

@@ -10,6 +10,30 @@ export interface WaitingRun {
   readonly openedAt: Instant;
 }
 
+/** A deferred run that its own tick, lost with Temporal's memory, does not ask for any more. */
+export interface UnaskedRun {
+  readonly run: string;
+  readonly job: string;
+  readonly key: string;
+  readonly period: string;
+  readonly scheduledAt: Instant;
+}
+
+/** Deferred runs of `jobs` for which nobody has asked for `unaskedMs`, by the database's clock; the longest first. */
+export async function unaskedRuns(
+  tx: Tx,
+  ask: { readonly jobs: readonly string[]; readonly unaskedMs: number; readonly limit: number },
+): Promise<UnaskedRun[]> {
+  const { rows } = await tx.query<UnaskedRun>(
+    `select start_id as run, job_id as job, key, period, scheduled_at as "scheduledAt" from onceper.run
+      where decision = 'deferred' and job_id = any ($1::text[])
+        and decided_at < clock_timestamp() - $2 * interval '1 millisecond'
+      order by decided_at limit $3`,
+    [ask.jobs, ask.unaskedMs, ask.limit],
+  );
+  return rows;
+}
+
 /** Of each key of the job without an action, its newest held or deferred run. */
 export async function waitingRunsOfJob(tx: Tx, job: string): Promise<WaitingRun[]> {
   const { rows } = await tx.query<WaitingRun>(

@@ -184,6 +184,22 @@ export const GUARDS: readonly Guard[] = [
     differs: 'the half-way month was finished',
   },
   {
+    drill: 'restored-late',
+    off: [{ file: 'src/relay/relay.ts', find: '      plan.memory.see(taken.found);\n', replace: '' }],
+    differs: 'calls to the counterparty before it was compared',
+  },
+  {
+    drill: 'restored-forgotten',
+    off: [
+      {
+        file: 'src/kernel/delivery.ts',
+        find: 'return periodEndedAgeMs !== null && periodEndedAgeMs >= 0 && periodEndedAgeMs + inHandMs < resendWindowMs(terms);',
+        replace: 'return periodEndedAgeMs !== -1 || inHandMs > resendWindowMs(terms);',
+      },
+    ],
+    differs: 'numbers executed twice',
+  },
+  {
     drill: 'database-rewound',
     off: [
       {
@@ -192,7 +208,7 @@ export const GUARDS: readonly Guard[] = [
         replace: 'any ($3::text[])',
       },
     ],
-    differs: 'effects looked up before anything was sent',
+    differs: 'calls to the counterparty while it was frozen',
   },
   {
     drill: 'kill-nine',

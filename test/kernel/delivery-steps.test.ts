@@ -6,6 +6,8 @@ import {
   type DeliveryTerms,
   type EffectInHand,
   firstStep,
+  isAbsenceFresh,
+  maySendBlind,
 } from '../../src/kernel/delivery.ts';
 
 const terms: DeliveryTerms = {
@@ -18,11 +20,19 @@ const terms: DeliveryTerms = {
 };
 const number = 'settlement:2026-09:m-1:GBP:payout';
 const expected = { amount: '1250', currency: 'GBP', destination: 'm-1', reference: number };
-const fresh: EffectInHand = { before: 'pending', attempts: 1, lookUps: 0, firstSentAgeMs: null, lastSentAgeMs: null };
+const fresh: EffectInHand = {
+  before: 'pending',
+  attempts: 1,
+  lookUps: 0,
+  periodEndedAgeMs: 60_000,
+  firstSentAgeMs: null,
+  lastSentAgeMs: null,
+};
 const unknown: EffectInHand = {
   before: 'unknown',
   attempts: 1,
   lookUps: 1,
+  periodEndedAgeMs: 60_000,
   firstSentAgeMs: 60_000,
   lastSentAgeMs: 60_000,
 };
@@ -47,6 +57,27 @@ describe('the first step', () => {
     expect(firstStep({ ...unknown, ...often }, number, expected, terms)).toMatchObject({ state: 'needs_attention' });
     expect(firstStep({ ...external, ...often }, number, expected, terms)).toEqual({ kind: 'look_up' });
   });
+});
+
+describe('without a look-up a number is sent', () => {
+  const aged = (periodEndedAgeMs: number | null, inHandMs = 0) => maySendBlind({ periodEndedAgeMs }, inHandMs, terms);
+
+  test('only while the key window lasts, counted from the end of its period to its last byte', () => {
+    expect(aged(0)).toBe(true);
+    expect(aged(86_389_999)).toBe(true);
+    expect(aged(86_390_000)).toBe(false);
+    expect(aged(86_380_000, 10_000)).toBe(false);
+  });
+
+  test('never where the end is not known, or is still to come', () => {
+    expect(aged(null)).toBe(false);
+    expect(aged(-1)).toBe(false);
+  });
+});
+
+test('an absence is proof while what was too young to be seen is young enough to be recognised', () => {
+  expect(isAbsenceFresh(0, terms)).toBe(true);
+  expect(isAbsenceFresh(86_360_000, terms)).toBe(false);
 });
 
 test('the back-off doubles up to its cap, and jitter takes away up to a half', () => {

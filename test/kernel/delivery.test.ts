@@ -1,51 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import { afterLookUp, afterSend, type DeliveryTerms, type EffectInHand } from '../../src/kernel/delivery.ts';
-import type { FoundTransfer, LookUpAnswer, SendAnswer, Transfer } from '../../src/kernel/transfer.ts';
+import { afterLookUp, afterSend, type EffectInHand } from '../../src/kernel/delivery.ts';
+import type { LookUpAnswer, SendAnswer } from '../../src/kernel/transfer.ts';
 import { EFFECT_LIFE, type EffectState, mayBecome } from '../../src/kernel/transitions.ts';
-
-const HOUR = 3_600_000;
-const terms: DeliveryTerms = {
-  keyWindowMs: 24 * HOUR,
-  visibilityDelayMs: 30_000,
-  timeoutMs: 10_000,
-  maxNumberLength: 64,
-  budget: { tries: 3, timeMs: HOUR, lookUps: 5 },
-  backOff: { baseMs: 1_000, capMs: 60_000 },
-};
-const number = 'settlement:2026-09:m-1:GBP:payout';
-const expected: Transfer = { amount: '1250', currency: 'GBP', destination: 'm-1', reference: number };
-const found: FoundTransfer = { ...expected, id: 'tr_1', status: 'succeeded' };
-
-const fresh: EffectInHand = { before: 'pending', attempts: 1, lookUps: 0, firstSentAgeMs: null, lastSentAgeMs: null };
-const unknown: EffectInHand = {
-  before: 'unknown',
-  attempts: 1,
-  lookUps: 1,
-  firstSentAgeMs: 60_000,
-  lastSentAgeMs: 60_000,
-};
-const orphan: EffectInHand = { ...unknown, before: 'sending' };
-const external: EffectInHand = { ...unknown, before: 'pending_external' };
-const young = { firstSentAgeMs: 5_000, lastSentAgeMs: 5_000 };
-const old = { firstSentAgeMs: 24 * HOUR - 10_000, lastSentAgeMs: 60_000 };
-const spent = { attempts: 3, firstSentAgeMs: 2 * HOUR };
-
-const accepted = (transfer: Partial<FoundTransfer> = {}): SendAnswer => ({
-  kind: 'accepted',
-  transfer: { ...found, ...transfer },
-  status: 201,
-});
-const shown = (...transfers: Partial<FoundTransfer>[]): LookUpAnswer => ({
-  kind: 'found',
-  transfers: transfers.map((transfer) => ({ ...found, ...transfer })),
-  status: 200,
-});
-const refused = (status: number, code: string): SendAnswer => ({ kind: 'refused', status, code });
-const busy: SendAnswer = { kind: 'busy', retryAfterMs: 7_000, status: 429 };
-const lost: SendAnswer = { kind: 'unknown', code: 'timeout', status: null };
-const down: SendAnswer = { kind: 'unsent', code: 'econnrefused' };
-const notFound: LookUpAnswer = { kind: 'not_found', status: 200 };
-const noLookUp: LookUpAnswer = { kind: 'unknown', code: 'http_500', status: 500 };
+import {
+  accepted,
+  busy,
+  down,
+  expected,
+  external,
+  fresh,
+  lost,
+  noLookUp,
+  notFound,
+  old,
+  orphan,
+  refused,
+  shown,
+  spent,
+  terms,
+  unknown,
+  young,
+} from './delivery-answers.ts';
 
 type SendCase = [
   sentence: string,
@@ -154,6 +129,14 @@ const afterSends: SendCase[] = [
   ['tries and time spent after an unknown are never dead', { ...unknown, ...spent }, busy, 'unknown', 'busy', 8_000],
 ];
 
+/** The state in which a relay holds what it took. */
+const HELD = {
+  pending: 'sending',
+  sending: 'unknown',
+  unknown: 'unknown',
+  pending_external: 'pending_external',
+} as const;
+
 type LookUpCase = [
   sentence: string,
   effect: EffectInHand,
@@ -235,6 +218,10 @@ const afterLookUps: LookUpCase[] = [
     'exhausted',
     0,
   ],
+  ['a fresh one that is found was paid by a ledger that is gone', fresh, shown({}), 'succeeded', null, 0],
+  ['a fresh one that is not found may be sent', fresh, notFound, 'resend', null, 0],
+  ['a fresh one whose look-up fails waits as it was', fresh, noLookUp, 'pending', 'http_500', 1_000],
+  ['a fresh one is not looked up for ever', { ...fresh, ...spent }, noLookUp, 'dead', 'http_500', 0],
   ['a look-up that fails is repeated', unknown, noLookUp, 'unknown', 'http_500', 2_000],
   [
     'look-ups that fail for good are for a person',
@@ -278,7 +265,7 @@ describe('after a look-up', () => {
     const verdict = afterLookUp(effect, expected, answer, terms, 0);
     if (state === 'resend') return expect(verdict).toEqual({ kind: 'resend', expected });
     expect(verdict).toMatchObject({ kind: 'becomes', state, code, delayMs });
-    const held = effect.before === 'pending_external' ? effect.before : 'unknown';
+    const held = HELD[effect.before];
     expect(mayBecome(EFFECT_LIFE, held, state === 'returned' ? 'succeeded' : state)).toBe(true);
   });
 

@@ -6,7 +6,8 @@ import { EFFECT_LIFE, mayBecome } from '../../src/kernel/transitions.ts';
 const number = 'settlement:2026-09:accounting:XXX:completed';
 const terms = { budget: { tries: 3, timeMs: 10_000 }, backOff: { baseMs: 100, capMs: 1_000 } };
 const inHand = (changes: Partial<EffectInHand> = {}): EffectInHand & { readonly number: string } => {
-  return { number, before: 'pending', attempts: 1, lookUps: 0, firstSentAgeMs: null, lastSentAgeMs: null, ...changes };
+  const age = { periodEndedAgeMs: null, firstSentAgeMs: null, lastSentAgeMs: null };
+  return { number, before: 'pending', attempts: 1, lookUps: 0, ...age, ...changes };
 };
 const spent = inHand({ before: 'unknown', attempts: 3, firstSentAgeMs: 10_000 });
 const unknown = (code: string, status: number | null = null, retryAfterMs = 0): NoticeAnswer => {

@@ -261,5 +261,15 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: INTERLEAVED,
   },
+  {
+    name: 'an old number sent without a look-up',
+    edits: [edit('src/kernel/delivery.ts', ' && periodEndedAgeMs + inHandMs < resendWindowMs(terms)', '')],
+    tests: ['test/relay/old-numbers.test.ts'],
+  },
+  {
+    name: 'a close forgets when its period ended',
+    edits: [edit('src/store/close.ts', 'period_ends = $5, ', 'period_ends = nullif($5::timestamptz, $5), ')],
+    tests: ['test/store/close.test.ts'],
+  },
   ...NOTICE_MUTATIONS,
 ];

@@ -5,8 +5,7 @@ import { transaction } from '../../src/store/database.ts';
 import { freezeDelivery, thawDelivery } from '../../src/store/epoch.ts';
 import { effectCounts, noticeCounts } from '../../src/store/outbox-read.ts';
 import { beginRepeat } from '../../src/store/outbox-repeat.ts';
-import { takeDueEffects } from '../../src/store/outbox-take.ts';
-import { fates, insertEffect, insertEffects, insertNotice, TEST_JOB, useTestLedger } from '../support/ledger-rows.ts';
+import { fates, insertEffect, insertEffects, insertNotice, take, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestReceivers } from '../support/receiver.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
@@ -150,7 +149,7 @@ test('while delivery is frozen nobody is told, and nothing that was taken is tol
   const services = await towards({ accounting });
   await relayOnce(services, QUICK);
   await age(ledger, key, 0);
-  const [taken] = await takeDueEffects(ledger.db, { limit: 1, leaseMs: 60_000, jobs: [TEST_JOB] });
+  const [taken] = await take(ledger.db, 1);
   await transaction(ledger.db, {}, (tx) => freezeDelivery(tx, 'a test'));
   if (taken === undefined) throw new Error('nothing was taken');
   expect(await beginRepeat(ledger.db, taken, 60_000)).toBeNull();
@@ -161,10 +160,9 @@ test('while delivery is frozen nobody is told, and nothing that was taken is tol
 
 test('money that may have been sent is never sent again without a look-up, even if its notice’s way were taken', async () => {
   await insertEffect(ledger.db, { key, subject: 'm-1' });
-  const take = () => takeDueEffects(ledger.db, { limit: 1, leaseMs: 60_000, jobs: [TEST_JOB] });
-  await take();
+  await take(ledger.db, 1);
   await age(ledger, key, 0);
-  const [taken] = await take();
+  const [taken] = await take(ledger.db, 1);
   if (taken === undefined) throw new Error('nothing was taken');
   expect(taken.before).toBe('sending');
   expect(await beginRepeat(ledger.db, taken, 60_000)).toBeNull();

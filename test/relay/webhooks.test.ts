@@ -5,9 +5,8 @@ import { relayOnce } from '../../src/relay/relay.ts';
 import { openDatabase, transaction } from '../../src/store/database.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
 import { recordOutcomes } from '../../src/store/outbox-record.ts';
-import { takeDueEffects } from '../../src/store/outbox-take.ts';
 import { storeWebhook } from '../../src/store/webhooks.ts';
-import { fates, insertEffect, insertEffects, TEST_JOB, testRegistry, useTestLedger } from '../support/ledger-rows.ts';
+import { fates, insertEffect, insertEffects, take, testRegistry, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
 import { FAST, gatewayTo, rowOf, servicesOf } from './harness.ts';
@@ -118,9 +117,7 @@ test('an unknown status and another amount put the effect before a person', asyn
 
 test('a relay in flight loses its fence to the webhook and records nothing over it', async () => {
   const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
-  const [taken] = await transaction(ledger.db, {}, (tx) =>
-    takeDueEffects(tx, { limit: 1, leaseMs: 60_000, jobs: [TEST_JOB] }),
-  );
+  const [taken] = await take(ledger.db, 1);
   if (taken === undefined) throw new Error('nothing was taken');
   await post(messageOf(number, 'failed'));
   await endpoint.server.settled();

@@ -246,6 +246,7 @@ export const DONE_ACTION = {
   fence: 1,
   result: '{"document":{"id":"doc-1"}}',
   done_at: NOW,
+  period_ends: '2026-09-01T00:00:00Z',
 };
 
 /** The table's legal row with some columns changed, as an insert. */

@@ -65,6 +65,7 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['action_never_deleted', typed('delete from onceper.action')],
   ['action_fence_never_falls', typed(`update onceper.action set fence = 1 where fence = 2`)],
   ['action_result_immutable', typed(`update onceper.action set result = '{}' where state = 'done'`)],
+  ['action_period_end_fixed', typed(`update onceper.action set period_ends = clock_timestamp() where state = 'done'`)],
   ['attempt_pk', insert('onceper.attempt', { ...LATER, number: 1 })],
   ['attempt_pass_once', insert('onceper.attempt', { ...LATER, pass: 2 })],
   ['attempt_fence_once', insert('onceper.attempt', { ...LATER, fence: 2 })],

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { countOverdueEffects } from '../../src/store/effect-alarms.ts';
 import { reachedLimit } from '../../src/store/limits.ts';
-import { takeDueEffects } from '../../src/store/outbox-take.ts';
-import { insertEffect, insertNotice, TEST_JOB, useTestLedger } from '../support/ledger-rows.ts';
+import { insertEffect, insertNotice, TEST_JOB, take, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
 let one: Database;
@@ -13,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => one.close());
 
-const take = () => takeDueEffects(one, { limit: 400, leaseMs: 60_000, jobs: [TEST_JOB] });
+const takeAll = () => take(one, 400);
 
 /** What the takes of this connection have read of the outbox so far. */
 async function reads(): Promise<{ seqScans: number; fetched: number }> {
@@ -45,13 +44,13 @@ test('a take costs what is undelivered, not what was: order is read from the ind
   await one.query(`update onceper.outbox set state = 'dead' where number = $1`, [first]);
   const waiting = await insertNotice(one, { key: later, receiver: 'accounting', waitsFor: first });
   const before = await reads();
-  expect((await take()).map(({ number }) => number)).toEqual([told]);
-  expect(await take()).toEqual([]);
+  expect((await takeAll()).map(({ number }) => number)).toEqual([told]);
+  expect(await takeAll()).toEqual([]);
   const after = await reads();
   expect(after.seqScans).toBe(before.seqScans);
   expect(after.fetched - before.fetched).toBeLessThan(40);
   await one.query(`update onceper.outbox set state = 'failed' where number = $1`, [first]);
-  expect((await take()).map(({ number }) => number)).toEqual([waiting]);
+  expect((await takeAll()).map(({ number }) => number)).toEqual([waiting]);
 });
 
 test('what waits for an earlier effect is not overdue, and what is owed to receivers holds no run of the job back', async () => {

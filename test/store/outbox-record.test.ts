@@ -4,8 +4,8 @@ import { type Database, transaction } from '../../src/store/database.ts';
 import { clearDelivering, keysWithoutWork } from '../../src/store/outbox-clear.ts';
 import { effectCounts, effectPage, effectStandings } from '../../src/store/outbox-read.ts';
 import { type EffectOutcome, recordOutcomes } from '../../src/store/outbox-record.ts';
-import { type TakenEffect, takeDueEffects } from '../../src/store/outbox-take.ts';
-import { insertEffect, insertEffects, TEST_JOB, useTestLedger } from '../support/ledger-rows.ts';
+import type { TakenEffect } from '../../src/store/outbox-take.ts';
+import { insertEffect, insertEffects, TEST_JOB, take as takeFrom, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
 let db: Database;
@@ -16,7 +16,7 @@ beforeEach(async () => {
   key = await ledger.freshKey();
 });
 
-const take = (limit = 100, leaseMs = 60_000) => takeDueEffects(db, { limit, leaseMs, jobs: [TEST_JOB] });
+const take = (limit?: number, leaseMs?: number) => takeFrom(db, limit, leaseMs);
 const nothingToSettle = () => Promise.reject(new Error('nothing here is final'));
 
 function outcomeOf(effect: TakenEffect, verdict: Partial<Verdict> & Pick<Verdict, 'state'>): EffectOutcome {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Database, transaction } from '../../src/store/database.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
-import { beginResend, releaseTaken, type TakenEffect, takeDueEffects } from '../../src/store/outbox-take.ts';
-import { insertEffect, insertEffects, TEST_JOB, useTestLedger } from '../support/ledger-rows.ts';
+import { beginResend, releaseTaken, type TakenEffect } from '../../src/store/outbox-take.ts';
+import { insertEffect, insertEffects, TEST_JOB, take as takeFrom, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
 let db: Database;
@@ -13,7 +13,7 @@ beforeEach(async () => {
   key = await ledger.freshKey();
 });
 
-const take = (limit = 100, leaseMs = 60_000) => takeDueEffects(db, { limit, leaseMs, jobs: [TEST_JOB] });
+const take = (limit?: number, leaseMs?: number) => takeFrom(db, limit, leaseMs);
 const endLeases = () => db.query(`update onceper.outbox set due_at = clock_timestamp() where key = $1`, [key]);
 
 async function one(effects: Promise<TakenEffect[]>): Promise<TakenEffect> {
@@ -56,7 +56,7 @@ describe('take', () => {
     await db.query(`update onceper.outbox set state = 'dead' where key = $1 and subject = 'm-3'`, [key]);
     expect(await take()).toEqual([]);
     await endLeases();
-    expect(await takeDueEffects(db, { limit: 9, leaseMs: 1_000, jobs: ['another'] })).toEqual([]);
+    expect(await takeFrom(db, 9, 1_000, ['another'])).toEqual([]);
     await db.query(`update onceper.action set delivering = false where key = $1`, [key]);
     expect(await take()).toEqual([]);
   });
@@ -64,7 +64,7 @@ describe('take', () => {
   test('skips rows that another take holds and takes the rest, none twice', async () => {
     const numbers = await insertEffects(db, key, 50);
     const taken = await transaction(db, {}, async (tx) => {
-      const held = await takeDueEffects(tx, { limit: 20, leaseMs: 60_000, jobs: [TEST_JOB] });
+      const held = await takeFrom(tx, 20);
       const others = await Promise.all([take(20), take(20)]);
       return [held, ...others].flat().map((effect) => effect.number);
     });

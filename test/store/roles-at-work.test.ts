@@ -9,17 +9,19 @@ import { expected } from '../../activities/expected.ts';
 import { mustBeGranted, oursOn } from '../../src/drills/ours.ts';
 import { importSample, type SampleMonths } from '../../src/drills/sample-month.ts';
 import { createHttpGateway } from '../../src/gateway/http.ts';
+import { createRegistry } from '../../src/jobs/registry.ts';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { listAudit } from '../../src/ops/audit/list.ts';
 import { verifyAudit } from '../../src/ops/audit/verify.ts';
 import { resolveEffect, retryEffect } from '../../src/ops/outbox.ts';
 import { cleanOutbox } from '../../src/ops/outbox-clean.ts';
+import { compareWithCounterparty } from '../../src/ops/rewind/compare.ts';
 import { readKey } from '../../src/ops/show.ts';
 import { explainKey } from '../../src/ops/why.ts';
 import { applyDueWebhooks } from '../../src/relay/webhooks/apply.ts';
 import { appendAudit } from '../../src/store/audit.ts';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
-import { freezeDelivery, thawDelivery } from '../../src/store/epoch.ts';
+import { freezeDelivery, readIdentity, thawDelivery } from '../../src/store/epoch.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { effectRecord } from '../../src/store/outbox-people.ts';
 import { overprivileged } from '../../src/store/privileges.ts';
@@ -95,6 +97,19 @@ describe('each login can do its work, and no more', () => {
     expect(await look(services, null)).toMatchObject({ audit: { seq: expect.any(String) } });
     await expected(services);
     await deliveryState(services, sample.key);
+  });
+
+  test('an operator compares the ledger with what the counterparty has paid, and reads who the database is', async () => {
+    const { url } = await bank.start();
+    const gateway = createHttpGateway({ url, keyWindowMs: 86_400_000, visibilityDelayMs: 0, timeoutMs: 5_000 });
+    const registry = createRegistry([createSettlementJob()]);
+    const parts = { db: as.operator, registry, gateway };
+    const found = await compareWithCounterparty(parts, '1970-01-01T00:00:00Z', () => Promise.resolve());
+    // Another counterparty, which has paid nobody.
+    expect(found).toMatchObject({ known: 0, lost: [], twice: [] });
+    expect(found.unlisted.length).toBeGreaterThan(0);
+    await gateway.close();
+    expect(await readIdentity(as.operator)).toMatchObject({ timeline: 1 });
   });
 
   test('a worker stores and applies what the counterparty says', async () => {

@@ -3,6 +3,7 @@ import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry, type Registry } from '../../src/jobs/registry.ts';
 import type { Tx } from '../../src/kernel/sql.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type TakenEffect, takeDueEffects } from '../../src/store/outbox-take.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** The job of rows that a test writes into the ledger by hand: it delivers, and posts what became of each effect. */
@@ -33,13 +34,13 @@ async function insertTestJob(tx: Tx): Promise<void> {
   await tx.query('create table if not exists public.fate (number text, state text, primary key (number, state))');
 }
 
-/** Writes an action of the test job that is done and delivering. */
-async function insertDoneAction(tx: Tx, key: string, delivering = true): Promise<void> {
+/** Writes an action of the test job that is done and delivering, and whose period ended so many hours ago, whatever its name. */
+async function insertDoneAction(tx: Tx, key: string, endedHoursAgo: number | null): Promise<void> {
   await tx.query(
     `insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
-                                 release, delivering, result, done_at)
-     values ($1, $2, $3, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'test', $4, '{}', clock_timestamp())`,
-    [key, TEST_JOB, key.slice(TEST_JOB.length + 1), delivering],
+                                 release, delivering, result, done_at, period_ends)
+     values ($1, $2, $3, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'test', true, '{}', clock_timestamp(), clock_timestamp() - $4 * interval '1 hour')`,
+    [key, TEST_JOB, key.slice(TEST_JOB.length + 1), endedHoursAgo],
   );
 }
 
@@ -93,6 +94,16 @@ export async function fates(tx: Tx): Promise<string[]> {
   return rows.map((row) => row.fate);
 }
 
+/** What a take of the test job's effects takes. */
+export async function take(
+  tx: Tx,
+  limit = 100,
+  leaseMs = 60_000,
+  jobs: readonly string[] = [TEST_JOB],
+): Promise<TakenEffect[]> {
+  return [...(await takeDueEffects(tx, { limit, leaseMs, jobs })).effects];
+}
+
 /** What a test does in the middle of a recording transaction, before anything is posted. */
 export type OnSettle = (numbers: readonly string[], tx: Tx) => void | Promise<void>;
 
@@ -129,8 +140,8 @@ export function testRegistry(onSettle: OnSettle = () => undefined): Registry {
 export interface TestLedger {
   readonly db: Database;
   readonly url: string;
-  /** A key of its own, done and delivering; no earlier one delivers any more. */
-  freshKey(): Promise<string>;
+  /** A key of its own, done and delivering, whose period has ended now or so many hours ago; no earlier one delivers any more. */
+  freshKey(endedHoursAgo?: number | null): Promise<string>;
 }
 
 /** A database with the test job in it, for the tests of the file that calls this at its top. */
@@ -160,11 +171,11 @@ export function useTestLedger(connections = 6): TestLedger {
     get url() {
       return begun(home).url;
     },
-    async freshKey() {
+    async freshKey(endedHoursAgo = 0) {
       await begun(db).query('update onceper.action set delivering = false where delivering');
       year += 1;
       const key = testKey(`${year}-09`);
-      await insertDoneAction(begun(db), key);
+      await insertDoneAction(begun(db), key, endedHoursAgo);
       return key;
     },
   };

@@ -17,7 +17,7 @@ import { actionByKey } from '../../src/store/actions.ts';
 import { insertBackfill, insertBackfillPeriods } from '../../src/store/backfills.ts';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { createTestNamespace } from '../support/namespace.ts';
+import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
 import { startTestWorker } from '../support/worker.ts';
@@ -83,14 +83,7 @@ async function record(): Promise<void> {
   };
   const jobs = [createTinyJob(3, { perform }), createTinyJob(1, { id: 'chain', needs: 'previous' })];
   const worker = await startTestWorker({ namespace, databaseUrl: database.url, jobs });
-  const keep = async (workflowId: string, name: string) => {
-    const handle = worker.client.workflow.getHandle(workflowId);
-    await handle.result();
-    const history: History = await handle.fetchHistory();
-    const file = join(FOLDER, `${name}-${SDK}.json`);
-    if (existsSync(file)) return;
-    writeFileSync(file, `${JSON.stringify(JSON.parse(historyToJSON(history)), null, 1)}\n`);
-  };
+  const keep = (workflowId: string, name: string) => keepFrom(worker.client, workflowId, name);
   const start = (id: string, job: string, scheduledAt: string) =>
     worker.client.workflow.start('tick', {
       workflowId: id,
@@ -116,6 +109,31 @@ async function record(): Promise<void> {
   await worker.stop();
   await db.close();
   await database.drop();
+  await recordRewound(namespace);
+}
+
+/** A month that Temporal has completed is admitted by a ledger that does not know of it. */
+async function recordRewound(namespace: TestNamespace): Promise<void> {
+  const database = await createTestDatabase();
+  const db = openDatabase({ url: database.url, name: 'record', max: 4 });
+  await installTinyJob(db);
+  const worker = await startTestWorker({ namespace, databaseUrl: database.url, jobs: [createTinyJob(3)] });
+  const start = { id: 'tick-5', door: 'run', scheduledAt: '2025-10-01T02:00:00Z', actor: 'os:ann', overrides: {} };
+  const options = { workflowId: 'tick-5', taskQueue: 'onceper', args: [{ job: 'tiny', start }] };
+  await worker.client.workflow.start('tick', options);
+  await keepFrom(worker.client, 'tick-5', 'tick-rewound-goes-on');
+  await worker.stop();
+  await db.close();
+  await database.drop();
+}
+
+async function keepFrom(client: Client, workflowId: string, name: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await handle.result();
+  const history: History = await handle.fetchHistory();
+  const file = join(FOLDER, `${name}-${SDK}.json`);
+  if (existsSync(file)) return;
+  writeFileSync(file, `${JSON.stringify(JSON.parse(historyToJSON(history)), null, 1)}\n`);
 }
 
 /** A backfill of three months of the tiny job, two at a time, as an executed approval leaves it. */
