@@ -12,7 +12,11 @@ const PAYOUT = `${KEY}:m-1:GBP:payout`;
 
 beforeAll(async () => {
   const rule = ruleWith();
-  await loadFirstRule(bench.db, { job: 'settlement', body: { job: 'settlement', zone: 'UTC', first: '2026-01' }, loadedBy: 'os:ann' });
+  await loadFirstRule(bench.db, {
+    job: 'settlement',
+    body: { job: 'settlement', zone: 'UTC', first: '2026-01' },
+    loadedBy: 'os:ann',
+  });
   await bench.importText(csv('m-1 2026-03-01 10.00 GBP', 'm-2 2026-03-01 20.00 GBP'));
   await bench.preparePeriods(rule);
   await bench.settleKey(rule, '2026-03');

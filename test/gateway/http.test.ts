@@ -188,11 +188,6 @@ describe('a list', () => {
     ]);
   });
 
-  test('ends where a page shows the transfer again that it was to begin after, instead of going on for ever', async () => {
-    says(200, { data: [transfer], has_more: true });
-    await expect(gateway.list({ ...range, after: 'tr_1' })).rejects.toThrow(/page_repeated/);
-  });
-
   test('keeps the digits of ids that are numbers, also as the place where the next page begins', async () => {
     says(200, JSON.stringify({ data: [transfer], has_more: true }).replace('"tr_1"', '9007199254740993'));
     const { transfers } = await gateway.list(range);
