@@ -118,28 +118,17 @@ describe('the table of a job’s zone', () => {
     expect([await tables(), await activeRule(db, 'tiny')]).toEqual([[], null]);
   });
 
-  test.each([
-    'Africa/Casablanca',
-    'America/New_York',
-    'America/Nuuk',
-    'America/Recife',
-    'America/Sao_Paulo',
-    'America/St_Johns',
-    'Asia/Kathmandu',
-    'Asia/Shanghai',
-    'Australia/Lord_Howe',
-    'Europe/London',
-    'Pacific/Apia',
-    'Pacific/Chatham',
-    'UTC',
-  ])('of %s has each change to the second, as Node knows it too', async (zone) => {
-    const { clock } = await clockOfServer(db, zone, '1974-01');
-    const [from, to] = ['1972-01-01T00:00:00Z', '2025-01-01T00:00:00Z'].map((at) => Date.parse(at) / 1_000);
-    expect(clock.transitionsBetween(from ?? 0, to ?? 0)).toEqual(
-      clockOfProcess(zone).transitionsBetween(from ?? 0, to ?? 0),
-    );
-    expect(clock.offsetAt(from ?? 0)).toBe(clockOfProcess(zone).offsetAt(from ?? 0));
-  });
+  test.each(['Africa/Casablanca', 'America/Recife', 'Australia/Lord_Howe', 'Europe/London', 'Pacific/Apia', 'UTC'])(
+    'of %s has each change to the second, as Node knows it too',
+    async (zone) => {
+      const { clock } = await clockOfServer(db, zone, '1974-01');
+      const [from, to] = ['1972-01-01T00:00:00Z', '2025-01-01T00:00:00Z'].map((at) => Date.parse(at) / 1_000);
+      expect(clock.transitionsBetween(from ?? 0, to ?? 0)).toEqual(
+        clockOfProcess(zone).transitionsBetween(from ?? 0, to ?? 0),
+      );
+      expect(clock.offsetAt(from ?? 0)).toBe(clockOfProcess(zone).offsetAt(from ?? 0));
+    },
+  );
 });
 
 test('what PostgreSQL learns holds from the end of the next period on, and what was decided keeps its place', async () => {
