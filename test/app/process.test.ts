@@ -72,8 +72,9 @@ test('a worker without Temporal says where it looked, in one document, and exits
 const REFUSED = ['show', 'settlement:2026-9', '--json'];
 
 test.each(['stdout', 'stderr'] as const)('a reader of %s that has gone changes no exit code', async (name) => {
-  for (const line of [REFUSED, REFUSED.slice(0, 2)]) {
-    const child = startCommand(line);
+  const lines = [REFUSED, REFUSED.slice(0, 2)];
+  const children = lines.map((line) => startCommand(line));
+  for (const child of children) {
     child.process[name].destroy();
     expect(await child.ended).toBe(2);
     expect(child.out() + child.err()).not.toContain('EPIPE');

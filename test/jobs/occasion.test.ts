@@ -90,8 +90,8 @@ describe('every period that ended has an occasion', () => {
 describe('a random rule', () => {
   // test/long/occasions.test.ts compares five thousand of them.
   it('gives each period its occasions as a small model does: none without an end, none twice, no gap and no overlap', () => {
-    const seen = compareWithModel(600);
-    // Of the rarest, gaps that are skipped, some ten are met: none at all would mean that the rules miss what they are about.
-    for (const [how, count] of Object.entries(seen)) expect([how, count > 0]).toEqual([how, true]);
+    const { calendar = 0, caught_up = 0, repeated = 0 } = compareWithModel(300);
+    // The rarer ones are counted there too.
+    expect(Math.min(calendar, caught_up, repeated)).toBeGreaterThan(0);
   }, 60_000);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { planOf, runPlan } from './lanes.ts';
 
 test('the ledger does what its model does, whatever is interrupted, raced, superseded, stopped or asked twice', async () => {
-  const plan = planOf(process.env, { sequences: 2_000, longest: 6 });
+  const plan = planOf(process.env, { sequences: 1_200, longest: 6 });
   const { sequences, met } = await runPlan(plan, 'npx vitest run test/model/ledger.test.ts');
   const unmet = MUST_MEET.filter((one) => !met.has(one));
   if (sequences >= 1_000) expect(unmet, 'what the sequences never came across').toEqual([]);
