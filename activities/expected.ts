@@ -15,6 +15,7 @@ import { appliedSchedule } from '../src/store/schedules.ts';
 import { type UnaskedRun, unaskedRuns, waitingRunsOfJob } from '../src/store/waiting-runs.ts';
 import { type WaivedRun, waivedHeldRuns } from '../src/store/waivers.ts';
 import { adoptZoneTable } from '../src/store/zone-tables.ts';
+import { checkStartId } from './open.ts';
 import type { ActivityServices } from './services.ts';
 
 /**
@@ -103,7 +104,7 @@ async function toStart(
     .map(({ period, scheduledAt }) => ({
       job,
       key: businessKey(job, period),
-      run: `${job}-expect-${period}`,
+      run: checkStartId(job, period),
       scheduledAt,
     }));
 }

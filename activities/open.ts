@@ -5,6 +5,7 @@ import { contextUnder, estimateUnder } from '../src/jobs/estimate.ts';
 import type { Job } from '../src/jobs/job.ts';
 import { isLeftOut, isScheduled } from '../src/jobs/occasion.ts';
 import { type JobRule, storedRule } from '../src/jobs/rule.ts';
+import { actorId } from '../src/kernel/actor.ts';
 import { OnceperError } from '../src/kernel/error.ts';
 import { normaliseInstant } from '../src/kernel/instant.ts';
 import { businessKey } from '../src/kernel/key.ts';
@@ -14,19 +15,26 @@ import { actionByKey } from '../src/store/actions.ts';
 import { workerActor } from '../src/store/audit-ledger.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
 import type { Expect } from '../src/store/held-plan.ts';
+import { knownStart } from '../src/store/intents.ts';
 import { type Opened, openRun, refuseRun } from '../src/store/open.ts';
 import { activeRule, isOneOff, type StoredRule } from '../src/store/rules.ts';
 import { type RunRequest, runByStartId } from '../src/store/runs.ts';
 import { skipAction } from '../src/store/stop.ts';
 import type { ActivityServices } from './services.ts';
 
-/** A start, by whatever door. The nominal time is the schedule's, or what the door stamped from the database's clock. */
+/** A start as a tick tells of it. Whoever may use Temporal can write any: of people, and of what they state, it says nothing. */
 export interface OpenInput {
   readonly startId: string;
   readonly job: string;
   readonly scheduledAt: Instant | null;
   /** `check` is the check of expected periods, which starts what the schedule should have. */
   readonly door: 'schedule' | 'run' | 'backfill' | 'check';
+  /** The schedule that fired, as Temporal says. */
+  readonly schedule?: string;
+}
+
+/** A start as the ledger knows it: by whom, with what they state. The nominal time is the occasion's, or what the door stamped. */
+export interface Start extends Omit<OpenInput, 'schedule'> {
   readonly actor: string;
   readonly overrides: Readonly<Record<string, string>>;
 }
@@ -46,9 +54,31 @@ export interface OpenOutput {
   readonly result: unknown;
 }
 
-/** Records and decides a run (store/open.ts has the guarantees). Asked twice with one start id it answers the same. */
+/**
+ * Records and decides a run (store/open.ts has the guarantees), by whoever wrote its start down in the ledger, and with what they
+ * state. A start that nobody wrote down is Temporal's own: it states nothing. Asked twice with one start id it answers the same.
+ */
 export async function open(services: ActivityServices, input: OpenInput): Promise<OpenOutput> {
-  const opened = await decide(services, await asFirstAsked(services, input));
+  const known = await knownStart(services.db, input.startId, input.job);
+  if (known !== null) return openStart(services, { ...input, ...known });
+  return openStart(services, { ...input, ...unaskedDoor(input), overrides: {} });
+}
+
+/** By whom a start is that no person wrote down: the job's own schedule, the check of it, or whoever may use Temporal. */
+function unaskedDoor({ door, startId, schedule, job }: OpenInput): Pick<Start, 'door' | 'actor'> {
+  if (door === 'check' && startId.startsWith(checkStartId(job, ''))) return { door, actor: 'expect' };
+  if (door === 'schedule') return { door, actor: schedule === job ? actorId('schedule', job) : 'temporal' };
+  return { door: 'run', actor: 'temporal' };
+}
+
+/** The id of the run that the check starts for a period: found missing by every check until the ledger knows it, it is one run. */
+export function checkStartId(job: string, period: string): string {
+  return `${job}-expect-${period}`;
+}
+
+/** Records and decides a start whose asker is known. */
+export async function openStart(services: ActivityServices, start: Start): Promise<OpenOutput> {
+  const opened = await decide(services, await asFirstAsked(services, start));
   const { run, action } = opened;
   const { startId, job, key, decision, code, trigger } = run;
   services.log({ event: 'run_decided', job, run: startId, decision, code, trigger, ...(key === null ? {} : { key }) });
@@ -70,11 +100,12 @@ export async function open(services: ActivityServices, input: OpenInput): Promis
 type Asked = RunRequest & { readonly door: string; readonly isNew: boolean };
 
 /** A run that is asked again keeps the time, actor and overrides it was stored with: only its decision may change. */
-async function asFirstAsked(services: ActivityServices, input: OpenInput): Promise<Asked> {
-  const stored = await runByStartId(services.db, input.startId);
-  if (stored !== null) return { ...stored, door: input.door, isNew: false };
-  const trigger: Trigger = input.door === 'run' ? 'manual' : input.door === 'check' ? 'schedule' : input.door;
-  return { ...input, trigger, period: null, key: null, isNew: true };
+async function asFirstAsked(services: ActivityServices, start: Start): Promise<Asked> {
+  const stored = await runByStartId(services.db, start.startId);
+  if (stored !== null) return { ...stored, door: start.door, isNew: false };
+  const { startId, job, scheduledAt, door, actor, overrides } = start;
+  const trigger: Trigger = door === 'run' ? 'manual' : door === 'check' ? 'schedule' : door;
+  return { startId, job, scheduledAt, door, actor, overrides, trigger, period: null, key: null, isNew: true };
 }
 
 async function decide(services: ActivityServices, request: Asked): Promise<Opened> {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { open } from '../activities/open.ts';
+import { openStart } from '../activities/open.ts';
 import type { ActivityServices } from '../activities/services.ts';
 import type { Child } from '../src/drills/children.ts';
 import { importSample } from '../src/drills/sample-month.ts';
@@ -10,7 +10,7 @@ import { until } from '../src/drills/until.ts';
 import { freePort } from '../src/embedded/ports.ts';
 import { createRegistry } from '../src/jobs/registry.ts';
 import { createSettlementJob } from '../src/jobs/settlement/settlement.ts';
-import { planRun, startTick } from '../src/ops/run.ts';
+import { planRun, startRun } from '../src/ops/run.ts';
 import { walPosition } from './figures.ts';
 
 /** The first month, of three merchants: it warms the worker up, and the months that are measured come after it. */
@@ -113,7 +113,7 @@ export async function begin(stage: Stage, period: string): Promise<{ readonly st
   const when = { kind: 'period', period } as const;
   const planned = await planRun(db, REGISTRY, { job: 'settlement', when, overrides: {} });
   const startedAt = performance.now();
-  await startTick(client, planned, { actor, taskQueue, door: 'run' });
+  await startRun(db, client, planned, { actor, taskQueue });
   return { startedAt };
 }
 
@@ -146,7 +146,14 @@ export async function decisionMs(
     draining: new AbortController().signal,
   };
   const began = performance.now();
-  const opened = await open(services, { startId: id, job, scheduledAt, door: 'run', actor: 'os:bench', overrides: {} });
+  const opened = await openStart(services, {
+    startId: id,
+    job,
+    scheduledAt,
+    door: 'run',
+    actor: 'os:bench',
+    overrides: {},
+  });
   return { ms: performance.now() - began, decision: opened.decision };
 }
 

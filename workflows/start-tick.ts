@@ -13,11 +13,11 @@ const BEHIND_LIVE = { priorityKey: 4 };
  * when the tick has ended, however; a dispatcher that is not told so looks by itself.
  */
 export async function startBackfillTick(
-  { job, actor }: Pick<BackfillOutput, 'job' | 'actor'>,
+  { job }: Pick<BackfillOutput, 'job'>,
   { run, key, scheduledAt }: BackfillOutput['starts'][number],
   onDecided: () => void,
 ): Promise<void> {
-  const input = { job, start: { id: run, door: 'backfill', scheduledAt, actor, overrides: {} } } as const;
+  const input = { job, start: { id: run, door: 'backfill', scheduledAt } } as const;
   const started = await unlessStarted(() =>
     startChild<typeof tick>('tick', {
       ...ABANDONED,
@@ -37,7 +37,7 @@ export async function startTickAgain({
   key,
   scheduledAt,
 }: ExpectedOutput['approved'][number]): Promise<void> {
-  const input = { job, start: { id: run, door: 'run', scheduledAt, actor: 'expect', overrides: {} } } as const;
+  const input = { job, start: { id: run, door: 'run', scheduledAt } } as const;
   await unlessStarted(() =>
     startChild<typeof tick>('tick', {
       ...ABANDONED,
@@ -58,7 +58,7 @@ export async function startMissingTick({
   key,
   scheduledAt,
 }: NonNullable<ExpectedOutput['missing']>[number]): Promise<void> {
-  const input = { job, start: { id: run, door: 'check', scheduledAt, actor: 'expect', overrides: {} } } as const;
+  const input = { job, start: { id: run, door: 'check', scheduledAt } } as const;
   await unlessStarted(() =>
     startChild<typeof tick>('tick', {
       ...ABANDONED,

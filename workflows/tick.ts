@@ -6,7 +6,7 @@ import { startOwner } from './start-owner.ts';
 
 /**
  * A start of a job. From the schedule it carries the job only: the nominal time is Temporal's own search attribute. Our own
- * doors state the run's id, its nominal time and who asked.
+ * doors state the run's id and its nominal time; who asked, and with what overrides, stands in the ledger under that id.
  */
 export interface TickInput {
   readonly job: string;
@@ -14,8 +14,6 @@ export interface TickInput {
     readonly id: string;
     readonly door: 'run' | 'backfill' | 'check';
     readonly scheduledAt: string;
-    readonly actor: string;
-    readonly overrides: Readonly<Record<string, string>>;
   };
 }
 
@@ -48,8 +46,8 @@ export async function tick(input: TickInput): Promise<TickOutput> {
 function requestOf(input: TickInput): OpenInput {
   const info = workflowInfo();
   if (input.start !== undefined) {
-    const { id, door, scheduledAt, actor, overrides } = input.start;
-    return { startId: id, job: input.job, door, scheduledAt, actor, overrides };
+    const { id, door, scheduledAt } = input.start;
+    return { startId: id, job: input.job, door, scheduledAt };
   }
   const at = info.typedSearchAttributes.get(SCHEDULED_AT);
   const by = info.typedSearchAttributes.get(SCHEDULED_BY);
@@ -58,8 +56,7 @@ function requestOf(input: TickInput): OpenInput {
     job: input.job,
     door: 'schedule',
     scheduledAt: at === undefined ? null : at.toISOString(),
-    actor: by === undefined ? `workflow:${info.workflowId}` : `schedule:${by}`,
-    overrides: {},
+    ...(by === undefined ? {} : { schedule: by }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { Waiting } from '../ops/rewind/drive.ts';
 import { type Reconciled, type Reconciling, reconcileRewind } from '../ops/rewind.ts';
-import { lastPoll, startTick } from '../ops/run.ts';
+import { lastPoll, startRun, startTick } from '../ops/run.ts';
 import type { Database } from '../store/database.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { openGateway } from './gateway.ts';
@@ -44,7 +44,8 @@ function drivenBy(
   let saidAt = 0;
   return {
     async startRun(run, door) {
-      await startTick(client, run, { actor, taskQueue, door });
+      if (door === 'run') await startRun(db, client, run, { actor, taskQueue });
+      else await startTick(client, run, { actor, taskQueue, door });
     },
     startOwner: (owner) => startOwner(client, taskQueue, owner),
     isCompleted: async (key) => (await statusOfWorkflow(client, key)) === 'COMPLETED',

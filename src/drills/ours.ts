@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ClaimOutput, type CloseOutput, claim, close, grantOf } from '../../activities/attempt.ts';
 import { contextOf } from '../../activities/job-context.ts';
-import { type OpenOutput, open } from '../../activities/open.ts';
+import { type OpenOutput, openStart } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import type { Gateway } from '../gateway/port.ts';
 import { nominalTimeOf } from '../jobs/occasion.ts';
@@ -53,7 +53,7 @@ export function oursOn(stage: Pick<Stage, 'db' | 'actor'>, sample: SampleMonths)
       const stored = await activeRule(db, 'settlement');
       const scheduledAt = nominalTimeOf(parseRule(stored?.body, 'the drill'), sample.last);
       const asked = { startId: randomUUID(), job: 'settlement', scheduledAt, door: 'run', actor: stage.actor } as const;
-      return open(services, { ...asked, overrides: {} });
+      return openStart(services, { ...asked, overrides: {} });
     },
     claim: (run) => claim(services, { run, execution: randomUUID(), pass: 1 }),
     async perform(grant, slices) {

@@ -1,4 +1,4 @@
-import { planRun, startTick } from '../ops/run.ts';
+import { planRun, startRun as startPlanned } from '../ops/run.ts';
 import type { SampleMonths } from './sample-month.ts';
 import type { Stage } from './stage.ts';
 
@@ -7,6 +7,6 @@ export async function startRun(stage: Stage, sample: SampleMonths, period = samp
   const { db, client, actor, taskQueue } = stage;
   const when = { kind: 'period', period } as const;
   const planned = await planRun(db, sample.registry, { job: 'settlement', when, overrides: {} });
-  await startTick(client, planned, { actor, taskQueue, door: 'run' });
+  await startPlanned(db, client, planned, { actor, taskQueue });
   return planned.id;
 }

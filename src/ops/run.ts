@@ -9,6 +9,7 @@ import { businessKey } from '../kernel/key.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { InZone } from '../kernel/zone-clock.ts';
 import { clockOf } from '../store/database.ts';
+import { writeIntent } from '../store/intents.ts';
 import { activeRuleOf } from './rule.ts';
 
 /** For which nominal time a run is asked: a period's own, a stated one, or the moment of asking by the database's clock. */
@@ -60,27 +61,36 @@ export async function planRun(
 /** What a tick is told by our own doors; workflows/tick.ts reads it. */
 interface TickStart {
   readonly job: string;
-  readonly start: {
-    readonly id: string;
-    readonly door: 'run' | 'backfill';
-    readonly scheduledAt: Instant;
-    readonly actor: string;
-    readonly overrides: Readonly<Record<string, string>>;
-  };
+  readonly start: { readonly id: string; readonly door: 'run'; readonly scheduledAt: Instant };
 }
 
 /**
- * Starts the tick of a run, which records and decides it; nothing is decided here. Started twice under one workflow id it is
- * started once. Returns the workflow's id.
+ * Writes down who asks for a run and with what overrides, then starts its tick: what Temporal carries says nothing about people.
+ * Returns the workflow's id.
+ */
+export async function startRun(
+  tx: Tx,
+  client: Client,
+  run: Pick<PlannedRun, 'id' | 'job' | 'key' | 'scheduledAt' | 'overrides'>,
+  by: { readonly actor: string; readonly taskQueue: string },
+): Promise<string> {
+  const { id: startId, job, scheduledAt, overrides } = run;
+  await writeIntent(tx, { startId, job, scheduledAt, actor: by.actor, overrides });
+  return startTick(client, run, { ...by, door: 'run' });
+}
+
+/**
+ * Starts the tick of a run that is stored, or whose intent is, which records and decides it; nothing is decided here. Started twice
+ * under one workflow id it is started once. Returns the workflow's id.
  */
 export async function startTick(
   client: Client,
-  run: Pick<PlannedRun, 'id' | 'job' | 'scheduledAt' | 'overrides'> & { readonly key: string | null },
+  run: Pick<PlannedRun, 'id' | 'job' | 'scheduledAt'> & { readonly key: string | null },
   by: { readonly actor: string; readonly taskQueue: string; readonly door: 'run' | 'release' },
 ): Promise<string> {
   const workflowId = `${run.job}-${by.door}-${run.id}`;
-  const { id, job, scheduledAt, overrides, key } = run;
-  const input: TickStart = { job, start: { id, door: 'run', scheduledAt, actor: by.actor, overrides } };
+  const { id, job, scheduledAt, key } = run;
+  const input: TickStart = { job, start: { id, door: 'run', scheduledAt } };
   try {
     await client.workflow.start('tick', {
       taskQueue: by.taskQueue,

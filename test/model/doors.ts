@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { close } from '../../activities/attempt.ts';
-import type { OpenInput, OpenOutput } from '../../activities/open.ts';
+import type { OpenOutput, Start } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import type { Database } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -14,7 +14,7 @@ const SUBJECTS = 2;
 const [[CALENDAR_TIME, OTHER_TIME]] = NOMINAL_TIMES;
 
 /** Five ways to start one period: by schedule, by hand, as a backfill, the same start again, at another time of it. */
-const DOORS: readonly ((id: string, job: string) => Partial<OpenInput>)[] = [
+const DOORS: readonly ((id: string, job: string) => Partial<Start>)[] = [
   (id: string) => ({ startId: id, door: 'schedule', scheduledAt: CALENDAR_TIME }),
   (id: string) => ({ startId: id, door: 'run', scheduledAt: CALENDAR_TIME }),
   (id: string) => ({ startId: id, door: 'backfill', scheduledAt: CALENDAR_TIME }),

@@ -1,5 +1,5 @@
 import { claim, close, endAttempt } from '../../activities/attempt.ts';
-import { open } from '../../activities/open.ts';
+import { openStart } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import { codeOf } from '../../src/kernel/error.ts';
 import { leaseTimes } from '../../src/kernel/lease.ts';
@@ -95,7 +95,7 @@ async function ask(ledger: RealLedger, command: Command): Promise<Answer> {
 async function askOpen({ services, job }: RealLedger, command: OpenCommand): Promise<Answer> {
   const { startId, door, overrides } = command;
   const scheduledAt = NOMINAL_TIMES[command.period]?.[command.at] ?? null;
-  const opened = await open(services, { startId, job, scheduledAt, door, actor: 'model', overrides });
+  const opened = await openStart(services, { startId, job, scheduledAt, door, actor: 'model', overrides });
   const { decision, code, owner } = opened;
   const hasResult = opened.result !== null && opened.result !== undefined;
   return { kind: 'opened', decision, code, owner, hasResult, asksAgain: opened.askAgainMs !== null };

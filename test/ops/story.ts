@@ -1,4 +1,4 @@
-import type { OpenInput, OpenOutput } from '../../activities/open.ts';
+import type { OpenOutput, Start } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import { nominalTimeOf } from '../../src/jobs/occasion.ts';
 import { parseRule } from '../../src/jobs/rule.ts';
@@ -22,7 +22,7 @@ export interface Story {
   readonly db: Database;
   readonly services: ActivityServices;
   /** A run of a period by the schedule, unless the input says otherwise. */
-  open(period: string, input?: Partial<OpenInput>): Promise<OpenOutput>;
+  open(period: string, input?: Partial<Start>): Promise<OpenOutput>;
   claim(run: string, pass?: number): Promise<Granted>;
   perform(grant: Granted, slice: number): Promise<void>;
   /** Opens a period and carries it to its document. */

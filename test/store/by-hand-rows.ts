@@ -184,6 +184,13 @@ const ROWS = {
     executed_at: NOW,
     stale_reason: null,
   },
+  'onceper.intent': {
+    start_id: 'start-1',
+    job: 'settlement',
+    scheduled_at: '2026-10-01T02:00:00Z',
+    actor: 'user:ann',
+    overrides: '{}',
+  },
   'onceper.waiver': { run: 'run-1', code: 'late', fence: 0, approval: 'a-1' },
   'onceper.backfill': {
     id: 'a-1',

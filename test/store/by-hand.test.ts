@@ -144,6 +144,11 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
     typed(`update onceper.approval set state = 'stale', stale_reason = 'x', decided_by = 'os:bob', decided_at = clock_timestamp()
             where state = 'requested'`),
   ],
+  ['intent_pk', insert('onceper.intent')],
+  ['intent_of_job', insert('onceper.intent', { start_id: 'start-2', job: 'nobody' })],
+  ['intent_actor_form', insert('onceper.intent', { start_id: 'start-2', actor: 'user:Ann' })],
+  ['intent_overrides_are_texts', insert('onceper.intent', { start_id: 'start-2', overrides: '[]' })],
+  ['intent_append_only', typed(`update onceper.intent set actor = 'user:bob'`)],
   ['waiver_pk', insert('onceper.waiver')],
   ['waiver_of_approval', insert('onceper.waiver', { code: 'empty', approval: 'a-9' })],
   ['waiver_append_only', typed('update onceper.waiver set fence = 1')],

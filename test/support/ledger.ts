@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type ClaimOutput, claim, close, endAttempt } from '../../activities/attempt.ts';
-import { type OpenInput, type OpenOutput, open } from '../../activities/open.ts';
+import { type OpenOutput, openStart, type Start } from '../../activities/open.ts';
 import type { ActivityServices } from '../../activities/services.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
@@ -31,8 +31,8 @@ export function testPool(url: string, max = 20): Database {
 }
 
 /** Opens a run of the month before the nominal time; each call is another start unless `startId` says otherwise. */
-export function openRunOf(services: ActivityServices, input: Partial<OpenInput> = {}): Promise<OpenOutput> {
-  return open(services, {
+export function openRunOf(services: ActivityServices, input: Partial<Start> = {}): Promise<OpenOutput> {
+  return openStart(services, {
     startId: randomUUID(),
     job: 'tiny',
     scheduledAt: '2026-02-01T02:00:00Z',

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { Option } from 'commander';
 import { kindOfWaiting } from '../../ops/approval/held-run.ts';
 import { localClock } from '../../ops/both-clocks.ts';
-import { lastPoll, planRun, startTick, type When } from '../../ops/run.ts';
+import { lastPoll, planRun, startRun, type When } from '../../ops/run.ts';
 import { isSettled, type RunReport, watchRun } from '../../ops/run-report.ts';
 import type { Database } from '../../store/database.ts';
 import { askFor } from '../approval-request.ts';
@@ -49,7 +49,7 @@ export const addRun: AddCommand = (program, act) => {
         const { release: run, reason = '' } = options;
         if (run !== undefined) return askRelease(session, run, reason);
         if (job !== undefined) session.registry.get(job);
-        const report = await session.withDatabase((db) => startRun(session, db, job ?? '', options));
+        const report = await session.withDatabase((db) => startAndFollow(session, db, job ?? '', options));
         return answer(session, report, options.wait === true);
       }),
     );
@@ -78,15 +78,15 @@ function checkOptions(job: string | undefined, { period, at, set, release: run, 
   if (reason === undefined || reason.trim() === '') throw usage('a request is signed with a reason', '--reason', help);
 }
 
-async function startRun(session: Session, db: Database, job: string, options: RunOptions): Promise<RunReport> {
+async function startAndFollow(session: Session, db: Database, job: string, options: RunOptions): Promise<RunReport> {
   const { registry, config } = session;
   const planned = await planRun(db, registry, { job, when: whenOf(options), overrides: options.set ?? {} });
   session.note(
     `${planned.key}, planned for ${localClock(planned.scheduledAt, planned.zone)} ${planned.zone.zone} (${planned.scheduledAt}), as run ${planned.id}`,
   );
   return session.withTemporal(async (client) => {
-    const by = { actor: (await session.actor()).id, taskQueue: config.taskQueue, door: 'run' } as const;
-    const workflowId = await startTick(client, planned, by);
+    const by = { actor: (await session.actor()).id, taskQueue: config.taskQueue };
+    const workflowId = await startRun(db, client, planned, by);
     return follow(session, db, client, { ...planned, workflowId }, options);
   });
 }
