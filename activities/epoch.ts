@@ -4,7 +4,7 @@ import { type Identity, rewindReason } from '../src/kernel/rewind.ts';
 import type { Tx } from '../src/kernel/sql.ts';
 import type { ActionState } from '../src/kernel/transitions.ts';
 import { actionByKey } from '../src/store/actions.ts';
-import { appendAudit, auditHead } from '../src/store/audit.ts';
+import { appendAudit, auditFall, auditHead } from '../src/store/audit.ts';
 import { workerActor } from '../src/store/audit-ledger.ts';
 import { transaction } from '../src/store/database.ts';
 import { advanceEpoch, freezeDelivery, lockIdentity, raiseEpoch } from '../src/store/epoch.ts';
@@ -16,22 +16,27 @@ export interface Looked extends Identity {
 }
 
 /**
- * Compares the database with what was remembered outside it, freezes delivery where it was rewound, and counts one more look.
- * Returns what is to be remembered now, with an anchor of the audit. Executed twice it only counts twice.
+ * Compares the database with what was remembered outside it, freezes delivery where it was rewound or where its audit lacks what was
+ * anchored, and counts one more look. Returns what is to be remembered now, with an anchor of the audit: one that the audit does not
+ * bear out is remembered on, and nothing is anchored in its place, until a person has thawed. Executed twice it only counts twice.
  */
-export async function look(services: ActivityServices, remembered: Identity | null): Promise<Looked> {
-  const { db } = services;
-  const { identity, head } = await transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
+export async function look(services: ActivityServices, remembered: Looked | null): Promise<Looked> {
+  const { db, log } = services;
+  const before = remembered?.audit ?? null;
+  const { identity, head, fall } = await transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
     // Under the row's lock: a copy that is put in place between the look and the count would be remembered as the original.
     const found = await lockIdentity(tx);
-    const reason = remembered === null ? null : rewindReason(remembered, found);
+    const fall = before === null ? null : await auditFall(tx, before);
+    const reason = (remembered === null ? null : rewindReason(remembered, found)) ?? fall;
     const isFrozen = reason !== null && (await freezeDelivery(tx, reason));
     if (reason !== null && remembered !== null) await raiseEpoch(tx, remembered.epoch);
     const identity = await advanceEpoch(tx);
     if (isFrozen) await reportFreeze(services, tx, { reason, key: null, run: null });
-    return { identity, head: await auditHead(tx) };
+    return { identity, head: await auditHead(tx), fall };
   });
-  return { ...identity, audit: services.anchor(head) };
+  if (before === null || fall === null) return { ...identity, audit: services.anchor(head) };
+  log({ event: 'audit_fell', anchored: before.seq, head: head.seq.toString(), reason: fall });
+  return { ...identity, audit: before };
 }
 
 /** An owner whose period workflow Temporal refused to start, because one with that ID exists. */

@@ -1,7 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { codeOf } from '../src/kernel/error.ts';
-import type { Identity } from '../src/kernel/rewind.ts';
 import * as attempt from './attempt.ts';
 import { advance, type BackfillOutput } from './backfill.ts';
 import { type DeliveryOutput, deliveryState } from './delivery.ts';
@@ -20,7 +19,7 @@ export interface Activities {
   close(input: attempt.GrantInput): Promise<attempt.CloseOutput>;
   endAttempt(input: attempt.EndInput): Promise<attempt.EndOutput>;
   expected(): Promise<ExpectedOutput>;
-  look(remembered: Identity | null): Promise<Looked>;
+  look(remembered: Looked | null): Promise<Looked>;
   deliveryState(key: string): Promise<DeliveryOutput>;
   advance(id: string): Promise<BackfillOutput>;
   judgeRefusedStart(start: { readonly key: string; readonly run: string }): Promise<'rewound' | 'benign'>;
@@ -50,7 +49,7 @@ export function createActivities(services: ActivityServices): Activities {
     expected: () => coded('expected', () => expected(services))(null),
     advance: coded('advance', (id: string) => advance(services, id)),
     deliveryState: coded('deliveryState', (key: string) => deliveryState(services, key)),
-    look: coded('look', (remembered: Identity | null) => look(services, remembered)),
+    look: coded('look', (remembered: Looked | null) => look(services, remembered)),
     judgeRefusedStart: coded('judgeRefusedStart', (start: { key: string; run: string }) =>
       judgeRefusedStart(services, start),
     ),

@@ -7,12 +7,12 @@ import {
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { Identity } from '../src/kernel/rewind.ts';
+import type { Looked } from '../activities/epoch.ts';
 import { look } from './options.ts';
 
 /** What is remembered outside the database; null before the first look. */
 interface EpochInput {
-  readonly remembered: Identity | null;
+  readonly remembered: Looked | null;
 }
 
 /** Asks for a look at once: a worker that starts must not deliver from a rewound database for a minute. */
@@ -22,7 +22,8 @@ const EVERY = '1 minute';
 
 /**
  * Remembers outside the database who the database is, and where its audit ends, one look a minute, in this workflow's state and memo. A database that
- * was restored, or failed over with commits lost, shows an older identity than what is remembered here, and is frozen.
+ * was restored, or failed over with commits lost, shows an older identity than what is remembered here, and is frozen; so is one
+ * whose audit lacks what was anchored. Such an anchor stays: it never falls.
  */
 export async function epoch(input: EpochInput): Promise<never> {
   let { remembered } = input;
@@ -33,8 +34,8 @@ export async function epoch(input: EpochInput): Promise<never> {
   for (;;) {
     asked = false;
     try {
-      const { audit, ...identity } = await look(remembered);
-      remembered = identity;
+      remembered = await look(remembered);
+      const { audit, ...identity } = remembered;
       upsertMemo({ epoch: { ...identity }, ...(audit === undefined ? {} : { audit: { ...audit } }) });
     } catch (error) {
       if (isCancellation(error)) throw error;

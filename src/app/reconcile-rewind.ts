@@ -7,7 +7,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import { openGateway } from './gateway.ts';
 import { requireRole } from './permissions.ts';
 import type { Session } from './session.ts';
-import { isRememberedOutside, statusOfWorkflow } from './watch.ts';
+import { isRememberedOutside, rememberedAnchor, statusOfWorkflow } from './watch.ts';
 
 /** How long what is waited for may stand still before the command says whether anybody works. */
 const SILENT_MS = 15_000;
@@ -38,7 +38,7 @@ function drivenBy(
   client: Client,
   db: Database,
   actor: string,
-): Pick<Reconciling, 'startRun' | 'startOwner' | 'isCompleted' | 'isRemembered' | 'onWaiting'> {
+): Pick<Reconciling, 'startRun' | 'startOwner' | 'isCompleted' | 'isRemembered' | 'anchorOutside' | 'onWaiting'> {
   const { taskQueue } = session.config;
   let said = '';
   let saidAt = 0;
@@ -50,6 +50,7 @@ function drivenBy(
     startOwner: (owner) => startOwner(client, taskQueue, owner),
     isCompleted: async (key) => (await statusOfWorkflow(client, key)) === 'COMPLETED',
     isRemembered: () => isRememberedOutside(client, db),
+    anchorOutside: () => rememberedAnchor(client),
     async onWaiting(waiting) {
       const sentences = waiting.map(sentenceOf).join('\n');
       const now = performance.now();

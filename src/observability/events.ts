@@ -81,6 +81,7 @@ export type Event = Subject &
         readonly signature: string | null;
         readonly signer: string | null;
       }
+    | { readonly event: 'audit_fell'; readonly anchored: string; readonly head: string; readonly reason: string }
     | { readonly event: 'look_not_asked' | 'memory_not_asked'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
@@ -112,6 +113,7 @@ export function levelOf(event: Event): Level {
       return 'warn';
     case 'period_overdue':
     case 'delivery_frozen':
+    case 'audit_fell':
       return 'error';
     case 'attempt_ended':
       return event.next === 'exhausted' ? 'error' : 'warn';

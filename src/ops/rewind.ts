@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AuditValue, AuditVerb } from '../kernel/audit.ts';
+import type { Anchor, AuditValue, AuditVerb } from '../kernel/audit.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
-import { appendAudit } from '../store/audit.ts';
+import { appendAudit, auditFall } from '../store/audit.ts';
 import { transaction } from '../store/database.ts';
 import { freezeDelivery, markKnownOutside, readFreeze, thawDelivery } from '../store/epoch.ts';
 import { type Compared, type Comparison, compareWithCounterparty } from './rewind/compare.ts';
@@ -23,6 +23,8 @@ export interface Reconciling extends Compared, Omit<Driver, 'started'> {
   readonly actor: string;
   /** Whether what is remembered outside is this database already; asked once a second while it is waited for. */
   readonly isRemembered: () => Promise<boolean>;
+  /** The last anchor of the audit that is remembered outside, or null. */
+  readonly anchorOutside: () => Promise<Anchor | null>;
   /** Hears what is waited for, once a second. */
   readonly onWaiting: (waiting: readonly Waiting[]) => Promise<void>;
 }
@@ -105,9 +107,16 @@ async function freeze({ db, actor }: Reconciling, { lost }: Comparison): Promise
   });
 }
 
-async function thaw({ db, actor }: Reconciling, detail: { readonly known: number; readonly lookedUpFirst: number }) {
+/** Thaws, and names the anchor that the audit has lost: it is given up by a person's word, and by nothing else. */
+async function thaw(
+  { db, actor, anchorOutside }: Reconciling,
+  detail: { readonly known: number; readonly lookedUpFirst: number },
+): Promise<void> {
+  const anchor = await anchorOutside();
   await transaction(db, RECONCILE, async (tx) => {
-    if (await thawDelivery(tx)) await appendStep(tx, actor, 'thaw', detail);
+    if (!(await thawDelivery(tx))) return;
+    const isLost = anchor !== null && (await auditFall(tx, anchor)) !== null;
+    await appendStep(tx, actor, 'thaw', { ...detail, ...(isLost ? { anchor: `${anchor.seq} ${anchor.hash}` } : {}) });
   });
 }
 

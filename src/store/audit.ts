@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
 import { normaliseActorId } from '../kernel/actor.ts';
-import type { AuditEntry, AuditHead } from '../kernel/audit.ts';
+import type { Anchor, AuditEntry, AuditHead } from '../kernel/audit.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 
@@ -27,6 +27,24 @@ export async function appendAudit(tx: Tx, entry: AuditEntry): Promise<AuditHead>
     ],
   );
   return mustHaveHead(rows[0]);
+}
+
+/**
+ * Why an anchor is not borne out by the audit, or null: the entry of its number is gone, or is another one. Null also where a thaw
+ * has named it, which is a person's word that what lies between was lost.
+ */
+export async function auditFall(tx: Tx, { seq, hash }: Pick<Anchor, 'seq' | 'hash'>): Promise<string | null> {
+  const { rows } = await tx.query<{ found: string | null; last: string; isGivenUp: boolean }>(
+    `select (select hash from onceper.audit where seq = $1::int8) as found,
+            (select seq::text from onceper.audit_head) as last,
+            exists (select from onceper.audit where verb = 'thaw' and detail::jsonb ->> 'anchor' = $1 || ' ' || $2) as "isGivenUp"`,
+    [seq, hash],
+  );
+  const { found, last, isGivenUp } = mustHaveHead(rows[0]);
+  if (seq === '0' || found === hash || isGivenUp) return null;
+  return found === null
+    ? `the audit ends at entry ${last}, and entry ${seq} was anchored outside`
+    : `entry ${seq} of the audit is not the one that was anchored outside`;
 }
 
 /** The head as it stands, at an instant of the database's clock; `seq` 0 before the first entry. */

@@ -133,6 +133,7 @@ describe('one command after a restore', () => {
         startOwner: () => Promise.resolve(),
         isCompleted: () => Promise.resolve(false),
         isRemembered: () => Promise.resolve(true),
+        anchorOutside: () => Promise.resolve(null),
         onWaiting: () => Promise.reject(new Error('killed')),
       },
       '1970-01-01T00:00:00Z',
