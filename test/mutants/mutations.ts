@@ -1,10 +1,13 @@
 import { NOTICE_MUTATIONS } from './notice-mutations.ts';
+import { PEOPLE_MUTATIONS } from './people-mutations.ts';
 
 /** One deliberate bug: what is replaced in a copy of the checkout, and the fast tests that must then fail. */
 export interface Mutation {
   readonly name: string;
   readonly edits: readonly Edit[];
   readonly tests: readonly string[];
+  /** The tests need a Temporal; starting one takes seconds. */
+  readonly temporal?: true;
 }
 
 /** `find` stands in the file exactly once, or the mutation has lost its place and must be written anew. */
@@ -272,4 +275,5 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ['test/store/close.test.ts'],
   },
   ...NOTICE_MUTATIONS,
+  ...PEOPLE_MUTATIONS,
 ];
