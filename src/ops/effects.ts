@@ -2,7 +2,7 @@ import type { Tx } from '../kernel/sql.ts';
 import { effectPage, type ShownEffect } from '../store/outbox-read.ts';
 import { knownKey } from './known-key.ts';
 
-/** One page of a key's effects (§9); `next` is the `--after` of the next page, null on the last. */
+/** One page of a key's effects; `next` is the `--after` of the next page, null on the last. */
 export interface EffectsPage {
   readonly key: string;
   readonly effects: readonly ShownEffect[];

@@ -71,7 +71,7 @@ function periodBefore(rule: JobRule, period: string): string {
 /** The state of a key without an action: that of its newest run. */
 export type KeyState = ActionState | Extract<Decision, 'held' | 'deferred'>;
 
-/** What `show --json` prints (§9); fences are text, since they have no bound. */
+/** What `show --json` prints; fences are text, since they have no bound. */
 export interface ShownKey {
   readonly key: string;
   readonly state: KeyState;

@@ -36,7 +36,7 @@ export async function renewLease(tx: Tx, grant: Grant): Promise<boolean> {
  * Closes the key in one transaction: the job closes its period and writes the document from the slices' stored results, then
  * the action becomes `done` by its fence; 0 rows there roll everything back. The notices join the
  * effects in the same transaction. Asked again after it succeeded it gives the stored result. The period comes before the
- * action, the lock order of §4.
+ * action, in the lock order of ARCHITECTURE.md.
  */
 export async function closeAction(
   db: Database,

@@ -45,7 +45,7 @@ function noRule(job: string): OnceperError {
   return new OnceperError({
     code: 'no_rule',
     message: `the job ${job} has no rule, so it has no periods to skip`,
-    remedy: `npx onceper schedule apply --rule FILE`,
+    remedy: `npx onceper migrate --rules FILE loads one`,
     at: job,
   });
 }
