@@ -12,7 +12,7 @@ import { unfinishedBackfills } from '../src/store/backfills.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
 import { activeRule, lockJob } from '../src/store/rules.ts';
 import { appliedSchedule } from '../src/store/schedules.ts';
-import { type UnaskedRun, unaskedRuns, waitingRunsOfJob } from '../src/store/waiting-runs.ts';
+import { strandedRuns, type UnaskedRun, unaskedRuns, waitingRunsOfJob } from '../src/store/waiting-runs.ts';
 import { type WaivedRun, waivedHeldRuns } from '../src/store/waivers.ts';
 import { adoptZoneTable } from '../src/store/zone-tables.ts';
 import { checkStartId } from './open.ts';
@@ -77,7 +77,12 @@ export async function expected(services: ActivityServices): Promise<ExpectedOutp
   const backfills = await unfinishedBackfills(db, MOST_OWNERS);
   const unasked = { jobs: registry.ids, unaskedMs: UNASKED_AFTER_MS, limit: MOST_OWNERS };
   const deferred = await unaskedRuns(db, unasked);
-  for (const { job, period } of deferred) log({ event: 'period_overdue', job, period, state: 'deferred' });
+  for (const { job, period } of deferred) {
+    if (period !== null) log({ event: 'period_overdue', job, period, state: 'deferred' });
+  }
+  for (const { job, code, count, since } of await strandedRuns(db, MOST_OWNERS)) {
+    log({ event: 'runs_stranded', job, code, count, since });
+  }
   const found = { owners: owners.slice(0, MOST_OWNERS), delivering: delivering.slice(0, MOST_OWNERS) };
   const started = { missing: missing.slice(0, MOST_OWNERS), deferred };
   return { overdue: overdue + deferred.length, ...found, approved, backfills, ...started };

@@ -16,7 +16,7 @@ import { workerActor } from '../src/store/audit-ledger.ts';
 import { clockOf, transaction } from '../src/store/database.ts';
 import type { Expect } from '../src/store/held-plan.ts';
 import { knownStart } from '../src/store/intents.ts';
-import { type Opened, openRun, refuseRun } from '../src/store/open.ts';
+import { deferRun, type Opened, openRun, refuseRun } from '../src/store/open.ts';
 import { activeRule, isOneOff, type StoredRule } from '../src/store/rules.ts';
 import { type RunRequest, runByStartId } from '../src/store/runs.ts';
 import { skipAction } from '../src/store/stop.ts';
@@ -109,17 +109,19 @@ async function asFirstAsked(services: ActivityServices, start: Start): Promise<A
 }
 
 async function decide(services: ActivityServices, request: Asked): Promise<Opened> {
-  const { db, registry } = services;
-  const job = registry.find(request.job);
-  if (job === null) return refuse(services, request, 'unknown_job', `no job is called ${request.job}`);
-  const stored = await activeRule(db, request.job);
-  if (stored === null) return refuse(services, request, 'no_rule', `no rule is loaded for ${request.job}`);
+  const { db, registry, release } = services;
   if (request.scheduledAt === null) {
     return refuse(services, request, 'no_nominal_time', 'the start carries no nominal time, and none may be guessed');
   }
   try {
+    const asked = { ...request, scheduledAt: normaliseInstant(request.scheduledAt) };
+    const job = registry.find(request.job);
+    // Not refused: a worker of another release may know it, and a rule may be loaded yet.
+    if (job === null) return await deferRun(db, asked, 'unknown_job', `release ${release} knows no job ${request.job}`);
+    const stored = await activeRule(db, request.job);
+    if (stored === null) return await deferRun(db, asked, 'no_rule', `no rule is loaded for ${request.job}`);
     job.checkOverrides(request.overrides);
-    return await openDue(services, job, stored, { ...request, scheduledAt: normaliseInstant(request.scheduledAt) });
+    return await openDue(services, job, stored, asked);
   } catch (error) {
     if (!(error instanceof OnceperError) || !MALFORMED.has(error.code)) throw error;
     const scheduledAt = error.code === 'malformed_instant' ? null : request.scheduledAt;

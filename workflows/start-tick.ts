@@ -36,14 +36,14 @@ export async function startTickAgain({
   job,
   key,
   scheduledAt,
-}: ExpectedOutput['approved'][number]): Promise<void> {
+}: NonNullable<ExpectedOutput['deferred']>[number] | ExpectedOutput['approved'][number]): Promise<void> {
   const input = { job, start: { id: run, door: 'run', scheduledAt } } as const;
   await unlessStarted(() =>
     startChild<typeof tick>('tick', {
       ...ABANDONED,
       workflowId: `${job}-release-${run}`,
       args: [input],
-      staticSummary: `${key}, asked again`,
+      staticSummary: `${key ?? job}, asked again`,
     }),
   );
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import type { KeyObject } from 'node:crypto';
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
@@ -10,6 +11,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Anchor, AuditHead } from '../kernel/audit.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Instant } from '../kernel/sql.ts';
+import { workerIdentity } from '../kernel/worker-identity.ts';
 import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
 import { checkRetention } from '../ops/doctor-temporal.ts';
@@ -66,6 +68,7 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
     connection: parts.connection,
     namespace: parts.namespace,
     taskQueue: parts.taskQueue,
+    identity: workerIdentity(`${process.pid}@${hostname()}`, { release: parts.release, jobs: parts.registry.ids }),
     workflowBundle: parts.workflowBundle ?? (await bundleWorkflows()),
     activities: { ...(parts.wrap?.(activities) ?? activities) },
     maxConcurrentActivityTaskExecutions: parts.slots + 4,

@@ -59,6 +59,7 @@ export type Event = Subject &
     | { readonly event: 'webhook_refused'; readonly status: number; readonly why: string }
     | { readonly event: 'webhook_fault'; readonly id: string | null; readonly code: string; readonly message: string }
     | { readonly event: 'period_overdue'; readonly period: string; readonly state: string }
+    | { readonly event: 'runs_stranded'; readonly code: string; readonly count: number; readonly since: string }
     | { readonly event: 'zone_adopted'; readonly zone: string; readonly facts: string; readonly from: string }
     | {
         readonly event: 'zone_tables_differ';
@@ -112,6 +113,7 @@ export function levelOf(event: Event): Level {
     case 'server_waited_for':
       return 'warn';
     case 'period_overdue':
+    case 'runs_stranded':
     case 'delivery_frozen':
     case 'audit_fell':
       return 'error';

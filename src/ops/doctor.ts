@@ -3,6 +3,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
 import type { MigrationStanding } from '../store/migrate.ts';
 import { type Check, checked } from './check.ts';
+import { checkAnnounced, checkStranded } from './doctor-jobs.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
 import { checkRetention, checkSchedules, checkTemporal, checkZones } from './doctor-temporal.ts';
 
@@ -60,10 +61,14 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
   if (client !== null) rows.push(...(await checkTemporal(client, taskQueue)));
   if (db !== null && isMigrated && client !== null) {
     rows.push(...(await checkSchedules(db, client, { registry, taskQueue })));
+    rows.push(...(await checked('jobs of workers', () => checkAnnounced(db, client, taskQueue))));
     rows.push(...(await checked('retention', () => checkRetention(db, client, registry))));
     rows.push(...(await checked('time zones', () => checkZones(db, client, registry))));
   }
-  if (db !== null && isMigrated) rows.push(...(await checkLedger(db, registry)));
+  if (db !== null && isMigrated) {
+    rows.push(...(await checked('waiting runs', () => checkStranded(db))));
+    rows.push(...(await checkLedger(db, registry)));
+  }
   return rows;
 }
 

@@ -4,7 +4,7 @@ import { duePeriod } from '../jobs/due.ts';
 import { nominalTimeOf } from '../jobs/occasion.ts';
 import type { Registry } from '../jobs/registry.ts';
 import { OnceperError } from '../kernel/error.ts';
-import { normaliseInstant } from '../kernel/instant.ts';
+import { compareInstants, normaliseInstant } from '../kernel/instant.ts';
 import { businessKey } from '../kernel/key.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { InZone } from '../kernel/zone-clock.ts';
@@ -104,15 +104,34 @@ export async function startTick(
   return workflowId;
 }
 
-/** When somebody last asked the task queue for work, by Temporal's clock in ISO 8601, or null where nobody has lately. */
-export async function lastPoll(client: Client, taskQueue: string): Promise<Instant | null> {
+/** Somebody who has asked the task queue for work: when, by Temporal's clock, and as whom. */
+export interface Poller {
+  readonly at: Instant;
+  readonly identity: string;
+}
+
+/** Who has asked the task queue for work lately. */
+export async function pollersOf(client: Client, taskQueue: string): Promise<Poller[]> {
   const { pollers } = await client.workflowService.describeTaskQueue({
     namespace: client.options.namespace,
     taskQueue: { name: taskQueue },
     taskQueueType: WORKFLOW_TASKS,
   });
-  const seconds = (pollers ?? []).map((poller) => Number(poller.lastAccessTime?.seconds ?? 0));
-  return seconds.length === 0 ? null : normaliseInstant(new Date(Math.max(...seconds) * 1_000).toISOString());
+  return (pollers ?? []).map(({ lastAccessTime, identity }) => ({
+    at: normaliseInstant(new Date(Number(lastAccessTime?.seconds ?? 0) * 1_000).toISOString()),
+    identity: identity ?? '',
+  }));
+}
+
+/** When somebody last asked the task queue for work, by Temporal's clock in ISO 8601, or null where nobody has lately. */
+export async function lastPoll(client: Client, taskQueue: string): Promise<Instant | null> {
+  const polls = await pollersOf(client, taskQueue);
+  return (
+    polls
+      .map(({ at }) => at)
+      .toSorted(compareInstants)
+      .at(-1) ?? null
+  );
 }
 
 /** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */

@@ -89,11 +89,22 @@ export async function refuseRun(db: Database, run: RunRequest, code: string, rea
   return recordAlone(db, run, { decision: 'refused', code, reason });
 }
 
+/**
+ * Stores that a run waits for somebody who knows its job, without a key, and says when it asks again: less and less often, and for
+ * as long as it takes.
+ */
+export async function deferRun(db: Database, run: RunRequest, code: string, reason: string): Promise<Opened> {
+  const stored = await runByStartId(db, run.startId);
+  if (stored !== null && !isUndecided(stored)) return answer(db, stored);
+  const asked = (stored?.asked ?? 0) + 1;
+  return answer(db, await recordAlone(db, run, { decision: 'deferred', code, reason }, asked));
+}
+
 /** Stores a decision that takes no lock; one that is audited is stored in a transaction with its entry. */
-async function recordAlone(db: Database, run: RunRequest, verdict: Verdict): Promise<StoredRun> {
-  if (!isAudited(verdict.decision)) return recordRun(db, run, verdict, 1);
+async function recordAlone(db: Database, run: RunRequest, verdict: Verdict, asked = 1): Promise<StoredRun> {
+  if (!isAudited(verdict.decision)) return recordRun(db, run, verdict, asked);
   return transaction(db, { lockTimeout: 15_000 }, async (tx) => {
-    const stored = await recordRun(tx, run, verdict, 1);
+    const stored = await recordRun(tx, run, verdict, asked);
     await appendDecision(tx, stored);
     return stored;
   });

@@ -75,7 +75,7 @@ export async function recordRun(tx: Tx, request: RunRequest, verdict: Verdict, a
   const stored = await runByStartId(tx, request.startId);
   if (stored === null) return insertRepeat(tx, request, verdict, asked);
   if (!isUndecided(stored)) return stored;
-  return (await redecideRun(tx, request.startId, verdict, asked)) ?? mustHaveRun(tx, request.startId);
+  return (await redecideRun(tx, request, verdict, asked)) ?? mustHaveRun(tx, request.startId);
 }
 
 /** Writes on a held or admitted run who gave its latest approval, and why; the approvals tell the whole story. */
@@ -116,13 +116,17 @@ async function insertRepeat(tx: Tx, run: RunRequest, verdict: Verdict, asked: nu
   return rows[0] ?? mustHaveRun(tx, run.startId);
 }
 
-async function redecideRun(tx: Tx, startId: string, verdict: Verdict, asked: number): Promise<StoredRun | null> {
+/** Decides anew. A run that waited for somebody who knows its job gets its period, key and trigger when one does. */
+async function redecideRun(tx: Tx, run: RunRequest, verdict: Verdict, asked: number): Promise<StoredRun | null> {
+  const { startId, trigger, period, key } = run;
   const { rows } = await tx.query<StoredRun>(
-    `update onceper.run set decision = $2, code = $3, reason = $4, asked = $5, decided_at = clock_timestamp()
+    `update onceper.run
+        set decision = $2, code = $3, reason = $4, asked = $5, decided_at = clock_timestamp(), period = coalesce(period, $6),
+            key = coalesce(key, $7), trigger = case when key is null then $8 else trigger end
        from (select decision as was, code as was_code from onceper.run where start_id = $1 for update) before
       where start_id = $1 and decision in ('deferred', 'held')
      returning ${COLUMNS}, was <> $2 or ($2 = 'held' and was_code is distinct from $3) as "isNews"`,
-    [startId, verdict.decision, verdict.code, verdict.reason, asked],
+    [startId, verdict.decision, verdict.code, verdict.reason, asked, period, key, trigger],
   );
   return rows[0] ?? null;
 }

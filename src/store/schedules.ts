@@ -38,3 +38,9 @@ export async function oneOffsToCome(tx: Tx, job: string): Promise<Instant[]> {
   );
   return rows.map(({ at }) => at);
 }
+
+/** The jobs whose schedule was applied, in the order of their names. */
+export async function scheduledJobs(tx: Tx): Promise<string[]> {
+  const { rows } = await tx.query<{ job: string }>(`select job from onceper.schedule order by job`);
+  return rows.map(({ job }) => job);
+}

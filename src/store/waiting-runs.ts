@@ -10,12 +10,32 @@ export interface WaitingRun {
   readonly openedAt: Instant;
 }
 
+/** Runs of a job that wait because nobody who was asked knows the job, or its rule: how many, and the first of them. */
+export interface StrandedRuns {
+  readonly job: string;
+  readonly code: string;
+  readonly count: number;
+  readonly since: Instant;
+}
+
+/** Runs that wait without a key, by job and code; at most `limit` of those. */
+export async function strandedRuns(tx: Tx, limit: number): Promise<StrandedRuns[]> {
+  const { rows } = await tx.query<StrandedRuns>(
+    `select job_id as job, code, count(*)::int4 as count, min(opened_at) as since
+       from onceper.run where decision = 'deferred' and key is null
+      group by job_id, code order by job_id, code limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
 /** A deferred run that its own tick, lost with Temporal's memory, does not ask for any more. */
 export interface UnaskedRun {
   readonly run: string;
   readonly job: string;
-  readonly key: string;
-  readonly period: string;
+  /** Null where it waits for somebody who knows its job; `period` too. */
+  readonly key: string | null;
+  readonly period: string | null;
   readonly scheduledAt: Instant;
 }
 
@@ -39,7 +59,7 @@ export async function waitingRunsOfJob(tx: Tx, job: string): Promise<WaitingRun[
   const { rows } = await tx.query<WaitingRun>(
     `select distinct on (r.key) r.key, r.start_id as "startId", r.decision, r.code, r.reason, r.opened_at as "openedAt"
        from onceper.run r
-      where r.job_id = $1 and r.decision in ('held', 'deferred')
+      where r.job_id = $1 and r.key is not null and r.decision in ('held', 'deferred')
         and not exists (select from onceper.action a where a.key = r.key)
       order by r.key, r.opened_at desc`,
     [job],

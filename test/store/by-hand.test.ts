@@ -42,7 +42,7 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['run_repeats_a_run', insert('onceper.run', { ...SECOND, repeat_of: 'run-9' })],
   ['run_trigger_known', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', trigger: 'cron' })],
   ['run_decision_known', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', decision: 'maybe' })],
-  ['run_without_key_is_refused', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', key: null })],
+  ['run_without_key_owns_nothing', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', key: null })],
   ['run_without_time_is_refused', insert('onceper.run', { ...SECOND, scheduled_at: null })],
   ['run_release_is_signed', insert('onceper.run', { ...SECOND, repeat_of: 'run-1', released_by: 'os:ann' })],
   ['action_pk', insert('onceper.action')],

@@ -91,7 +91,6 @@ test('an override that differs from what was settled is a conflict; none states 
 });
 
 test.each([
-  ['an unknown job', { job: 'nothing' }, 'unknown_job'],
   ['no nominal time', { scheduledAt: null }, 'no_nominal_time'],
   ['a time that is no instant', { scheduledAt: 'yesterday' }, 'malformed_instant'],
   ['an unknown override', { overrides: { size: '1' } }, 'unknown_override'],
