@@ -22,8 +22,6 @@ export default defineConfig({
           // Each file is a process of its own: Temporal's runtime and signal handlers belong to a process.
           pool: 'forks',
           testTimeout: 60_000,
-          // CI's machine is shared: a test that fails there is run once more, and the report says so. At a desk it fails.
-          retry: process.env['CI'] === undefined ? 0 : 1,
           hookTimeout: 60_000,
         },
       },

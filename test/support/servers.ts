@@ -23,6 +23,8 @@ declare module 'vitest' {
     readonly temporalAddress: string;
     /** The file of the Temporal CLI. */
     readonly temporalCli: string;
+    /** Where the first file that starts a worker writes the bundle of the workflows, for those after it. */
+    readonly bundleFile: string;
   }
 }
 
@@ -57,6 +59,7 @@ export async function setup(project: TestProject): Promise<Stop> {
     project.provide('databasePrefix', databasePrefix);
     project.provide('temporalAddress', temporal.address);
     project.provide('temporalCli', temporal.cli);
+    project.provide('bundleFile', path.join(dir, 'workflows.js'));
   } catch (error) {
     await stopAll();
     throw error;

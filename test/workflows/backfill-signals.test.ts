@@ -1,56 +1,10 @@
-import { expect, test } from 'vitest';
-import { documentOf } from '../app/command-line.ts';
-import { waitFor } from '../support/wait.ts';
-import { gate, type Request, useBackfilling, world } from './backfilling.ts';
+import { test } from 'vitest';
+import { useBackfilling } from './backfilling.ts';
+import { decideAndWake } from './deciding.ts';
 
 const people = useBackfilling();
 
-test('200 decisions and signals while the dispatcher continues as new: each decision counts once, and none is lost', async () => {
-  world.inspect = (period) =>
-    period === '2026-01-01' ? { kind: 'ready' } : { kind: 'held', code: 'empty', reason: 'nothing' };
-  const { client } = await people.start();
-  const { id, digest } = await people.request('daily', '2026-01-01', '2026-03-01');
-  await people.approve({ id, digest });
-  await waitFor(() => gate.inside.has('daily:2026-01-01'), { what: 'the first day, which keeps the backfill going' });
-  const handle = client.workflow.getHandle(`backfill-${id}`);
-  const first = (await handle.describe()).runId;
-  const seen = new Set<string>();
-  let sent = 0;
-  let approved = 0;
-  // The first day stays inside; those that are approved go through.
-  gate.isShut = false;
-  while (seen.size < 59) {
-    const listed = documentOf<{ approvals: (Request & { kind: string })[] }>(
-      await people.ann('approvals', 'list', '--state', 'requested', '--limit', '100', '--json'),
-    );
-    const fresh = listed.approvals.filter(({ id: one, kind }) => kind === 'empty_period' && !seen.has(one));
-    const decide = async (one: Request) => {
-      seen.add(one.id);
-      const twice = [1, 2].map(() => people.bob('approvals', 'approve', one.id, '--digest', one.digest));
-      const codes = (await Promise.all(twice)).map(({ code }) => code);
-      expect(codes.toSorted((a, b) => a - b)).toEqual([0, 3]);
-      approved += 1;
-      await Promise.all([handle.signal('wake'), handle.signal('wake')]);
-      sent += 4;
-    };
-    await Promise.all(fresh.map(decide));
-  }
-  expect(approved).toBe(59);
-  expect(sent).toBeGreaterThanOrEqual(200);
-  expect((await handle.describe()).runId).not.toBe(first);
-  const cancels = Array.from({ length: 10 }, () => people.bob('backfill', 'cancel', id, '--reason', 'enough'));
-  expect((await Promise.all(cancels)).filter(({ code }) => code === 0)).toHaveLength(1);
-  gate.open();
-  await waitFor(async () => (await people.show(id)).backfill.state === 'cancelled', { what: 'the backfill to end' });
-  const { rows } = await people.db.query<{ executed: number; waived: number; cancels: number }>(
-    `select (select count(*)::int4 from onceper.approval where kind = 'empty_period' and state = 'executed') as executed,
-            (select count(*)::int4 from onceper.waiver where code = 'empty') as waived,
-            (select count(*)::int4 from onceper.audit where verb = 'backfill-cancel') as cancels`,
-  );
-  expect(rows).toEqual([{ executed: 59, waived: 59, cancels: 1 }]);
-  await waitFor(
-    async () =>
-      (await people.db.query(`select from onceper.action where job = 'daily' and state = 'done'`)).rowCount === 60,
-    { what: 'all sixty days to be done, each by its own run' },
-  );
+/** test/long/backfill-signals.test.ts sends 200. */
+test('decisions and signals while the dispatcher continues as new: each decision counts once, and none is lost', async () => {
+  await decideAndWake(people, 12);
 }, 180_000);

@@ -1,0 +1,19 @@
+import type { Met } from './run-sequence.ts';
+
+/** Answers that so many sequences can't miss; without them the model would agree about nothing. */
+const MUST_MEET = [
+  ...['admitted', 'in_progress', 'duplicate', 'conflict', 'held', 'deferred', 'refused'].map((one) => `open ${one}`),
+  ...['granted', 'busy', 'superseded', 'done', 'failed', 'refused'].map((one) => `claim ${one}`),
+  ...['performed', 'already_done', 'lease_lost', 'crashed'].map((one) => `slice ${one}`),
+  ...['done', 'slices_left', 'lease_lost'].map((one) => `close ${one}`),
+  ...['again', 'exhausted', 'moved_on'].map((one) => `end ${one}`),
+  ...['stopped'].map((one) => `cancel ${one}`),
+  ...['stopped', 'slices_finished'].map((one) => `skip ${one}`),
+  'release released',
+  'renew renewed',
+];
+
+/** Those of them that a plan's sequences never came across. */
+export function unmetOf(met: Met): readonly string[] {
+  return MUST_MEET.filter((one) => !met.has(one));
+}
