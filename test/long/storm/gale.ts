@@ -1,0 +1,60 @@
+import { Draw } from '../../../src/jobs/settlement/sample/draw.ts';
+import type { Lane } from './faults/fault.ts';
+import type { Field } from './field.ts';
+import { pause } from './pause.ts';
+import type { Planned } from './plan.ts';
+
+/** What became of one fault. */
+export interface Fallen {
+  readonly kind: string;
+  readonly hit: boolean;
+  /** Why it hit nothing, where an error said so: another fault had its server down at that moment. */
+  readonly missed: string | null;
+}
+
+/** A storm that blows. */
+export interface Gale {
+  /** When the last restore is over: what people do from then on is not lost. */
+  readonly restored: Promise<void>;
+  readonly fallen: Promise<readonly Fallen[]>;
+}
+
+/** Lets the faults fall at their instants, each lane in its order. */
+export function blow(field: Field, plan: readonly Planned[], began: number): Gale {
+  const fallen: Fallen[] = [];
+  const lanes = new Map<Lane, Promise<void>>();
+  const all = plan.map((planned) => {
+    const isEarly = planned.kind.when === 'early';
+    const after = Promise.all([lanes.get(planned.lane), pauseUntil(began + planned.atMs)]);
+    const one = after.then(async () => {
+      if (planned.kind.when === 'late') await restored;
+      fallen.push(await strike(field, planned));
+    });
+    lanes.set(planned.lane, one);
+    return { isEarly, one };
+  });
+  const restored = Promise.all(all.flatMap(({ isEarly, one }) => (isEarly ? [one] : []))).then(() => undefined);
+  return { restored, fallen: Promise.all(all.map(({ one }) => one)).then(() => fallen) };
+}
+
+function pauseUntil(instant: number): Promise<void> {
+  return pause(Math.max(0, instant - performance.now()));
+}
+
+/** Errors of a fault that met another one: the server was away, its connection was cut, a lock was not to be had. */
+const OF_OTHERS =
+  /ECONN|EPIPE|socket|terminat|timeout|time-out|starting up|shutting down|recovery|read-only|too many clients|remaining connection|connection|UNAVAILABLE|DEADLINE|deadline|lock|not found|fetch failed|hang up|Failed to connect/i;
+
+async function strike(field: Field, { kind, lane, seed }: Planned): Promise<Fallen> {
+  const at = new Date().toISOString();
+  let fallen: Fallen;
+  try {
+    fallen = { kind: kind.name, hit: await kind.strike(field, new Draw(seed), lane), missed: null };
+  } catch (error) {
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    if (!OF_OTHERS.test(text)) throw error;
+    fallen = { kind: kind.name, hit: false, missed: text };
+  }
+  field.note({ at, ended: new Date().toISOString(), lane, ...fallen });
+  return fallen;
+}
