@@ -20,6 +20,7 @@ export interface Terms {
   readonly seed: number;
   readonly months: number;
   readonly merchants: number;
+  readonly subjectsPerSlice: number;
   /** True where the counterparty forgets numbers after seconds: then every number here is an old one. */
   readonly forgets: boolean;
 }

@@ -34,7 +34,29 @@ export function blow(field: Field, plan: readonly Planned[], began: number): Gal
     return { isEarly, one };
   });
   const restored = Promise.all(all.flatMap(({ isEarly, one }) => (isEarly ? [one] : []))).then(() => undefined);
-  return { restored, fallen: Promise.all(all.map(({ one }) => one)).then(() => fallen) };
+  const ended = Promise.all(all.map(({ one }) => one)).then(async () => {
+    for (const again of missedKinds(plan, fallen)) await strikeAgain(field, again, fallen);
+    return fallen;
+  });
+  return { restored, fallen: ended };
+}
+
+/** A kind whose every fault met another one has shown nothing yet; a restore comes no more, since it would lose what people did. */
+function missedKinds(plan: readonly Planned[], fallen: readonly Fallen[]): readonly Planned[] {
+  const hit = new Set(fallen.flatMap((one) => (one.hit ? [one.kind] : [])));
+  const missed = plan.filter(({ kind }) => !hit.has(kind.name) && kind.when !== 'early');
+  return [...new Map(missed.map((planned) => [planned.kind.name, planned])).values()];
+}
+
+const TRIES = 6;
+
+async function strikeAgain(field: Field, planned: Planned, fallen: Fallen[]): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const one = await strike(field, { ...planned, seed: planned.seed + tries + 1 });
+    fallen.push(one);
+    if (one.hit) return;
+    await pause(300);
+  }
 }
 
 function pauseUntil(instant: number): Promise<void> {

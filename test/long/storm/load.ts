@@ -25,7 +25,13 @@ const CURRENCIES = [
 export function writeLoad(
   root: string,
   folder: string,
-  options: { readonly seed: number; readonly months: number; readonly merchants: number; readonly today: Date },
+  options: {
+    readonly seed: number;
+    readonly months: number;
+    readonly merchants: number;
+    readonly subjectsPerSlice: number;
+    readonly today: Date;
+  },
 ): Load {
   const months = monthsBefore(options.today, options.months);
   const last = months.length - 1;
@@ -38,7 +44,14 @@ export function writeLoad(
   };
   const files = [write('transactions.csv', rowsOf(0, last)), write('transactions-last.csv', rowsOf(last, last + 1))];
   const body = JSON.parse(readFileSync(join(root, 'rules/settlement.json'), 'utf8')) as Record<string, unknown>;
-  const rule = { ...body, first: months[0], leaseSeconds: 5, subjectsPerSlice: 8, slicesInFlight: 4, budget: 40 };
+  const rule = {
+    ...body,
+    first: months[0],
+    leaseSeconds: 5,
+    subjectsPerSlice: options.subjectsPerSlice,
+    slicesInFlight: 4,
+    budget: 40,
+  };
   const ruleFile = join(folder, 'rule.json');
   writeFileSync(ruleFile, JSON.stringify(rule));
   return { months, files, ruleFile, rule };

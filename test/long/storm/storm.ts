@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import Table from 'cli-table3';
 import { type Report, runStorm } from './run-storm.ts';
+import { sizeOf } from './sizes.ts';
 
 const { values } = parseArgs({
   options: {
@@ -10,6 +11,7 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     months: { type: 'string' },
     merchants: { type: 'string' },
+    slice: { type: 'string' },
     only: { type: 'string', multiple: true, default: [] },
     short: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
@@ -17,22 +19,22 @@ const { values } = parseArgs({
   },
 });
 
-const seed = Number(values.seed);
-const faults = Number(values.faults ?? (values.short ? 30 : 300));
-const seconds = Number(values.seconds ?? (values.short ? 18 : (faults * 200) / 300));
+const size = sizeOf(Number(values.seed), values.short);
+const given = (text: string | undefined, usual: number) => (text === undefined ? usual : Number(text));
+const faults = given(values.faults, size.faults);
+const seconds = given(values.seconds, values.faults === undefined ? size.seconds : (faults * 2) / 3);
 
-process.stderr.write(`storm: seed ${seed}, ${faults} faults in ${seconds} s\n`);
+process.stderr.write(`storm: seed ${size.seed}, ${faults} faults in ${seconds} s\n`);
 const report = await runStorm({
-  seed,
+  ...size,
   faults,
   seconds,
-  isShort: values.short,
   only: values.only,
   terms: {
-    months: Number(values.months ?? (values.short ? 3 : 6)),
-    merchants: Number(values.merchants ?? (values.short ? 40 : 200)),
-    // Every second seed has a counterparty that forgets, so that old numbers are looked up first.
-    forgets: seed % 2 === 1,
+    ...size.terms,
+    months: given(values.months, size.terms.months),
+    merchants: given(values.merchants, size.terms.merchants),
+    subjectsPerSlice: given(values.slice, size.terms.subjectsPerSlice),
   },
   keep: values.keep,
   tell: (sentence) => process.stderr.write(`storm: ${sentence}\n`),
@@ -70,6 +72,11 @@ function rendered(report: Report): string {
   ].join('\n');
 }
 
-function lineOf({ seed: own }: Report): string {
-  return `npx tsx test/long/storm/storm.ts --seed ${own} --faults ${faults} --seconds ${seconds}${values.short ? ' --short' : ''}`;
+/** The line that makes this storm again, as it was typed. */
+function lineOf({ seed }: Report): string {
+  const more = Object.entries(values).flatMap(([name, value]) => {
+    if (name === 'seed' || name === 'keep' || name === 'report' || value === false) return [];
+    return [value].flat().map((each) => (each === true ? `--${name}` : `--${name} '${each}'`));
+  });
+  return ['npx tsx test/long/storm/storm.ts', `--seed ${seed}`, ...more].join(' ');
 }

@@ -107,6 +107,18 @@ export async function checkFences(client: Client, verdict: Verdict): Promise<voi
     );
     verdict.check('no slice of a done key is left', left === 0, () => `${key}: ${left} slices`);
   }
+  const { rows: slices } = await client.query<{ key: string; slice: number; after: string | null }>(
+    `select s.key, s.slice, (select min(t.fence)::text from onceper.attempt t
+              where t.key = s.key and t.fence > s.fence and t.started_at < s.done_at) as after
+       from onceper.slice s where s.done_at is not null`,
+  );
+  for (const { key, slice, after } of slices) {
+    verdict.check(
+      'an earlier holder writes nothing',
+      after === null,
+      () => `${key}, slice ${slice}: fence ${after} was granted before`,
+    );
+  }
   await checkSlices(client, verdict);
 }
 

@@ -18,6 +18,7 @@ async function killAndKeep(field: Field): Promise<boolean> {
 /** Puts any backup in place under whoever runs. What the ledger had closed is written down, since nobody can ask it later. */
 async function restore(field: Field, draw: Draw): Promise<boolean> {
   const { backups, postgres, lives } = field;
+  if (backups.length === 0) await killAndKeep(field);
   const at = draw.between(0, backups.length - 1);
   const name = backups[at];
   if (name === undefined) return false;
