@@ -27,7 +27,7 @@ export interface Planned {
 const EARLY_UNTIL = 70;
 export const LATE_FROM = 75;
 /** Each kind falls so often at least, so that one which misses now and then still hits. */
-const LEAST = 3;
+const LEAST = 2;
 
 /** The schedule of a seed: the same kinds at the same instants, each with the same draws, on every machine. */
 export function planOf(of: {

@@ -138,11 +138,11 @@ async function forge({ postgres }: Field, draw: Draw): Promise<boolean> {
 
 /** What people do at the wrong moment, twice, or against the rules. */
 export const PEOPLE_FAULTS: readonly Kind[] = [
-  { name: 'one run typed twice at once', lanes: ['people'], weight: 3, isShort: true, strike: runTwice },
+  { name: 'one run typed twice at once', lanes: ['people'], weight: 1, isShort: true, strike: runTwice },
   { name: 'starts by a raw client of Temporal', lanes: ['requests'], weight: 4, isShort: true, strike: rawStarts },
-  { name: 'a backfill approved by three clicks', lanes: ['people'], weight: 2, isShort: true, strike: backfill },
-  { name: 'an approval by the asker, or of another digest', lanes: ['people'], weight: 2, strike: wrongApprovals },
-  { name: 'a takeover', lanes: ['people'], weight: 2, strike: takeover },
+  { name: 'a backfill approved by three clicks', lanes: ['people'], weight: 1, strike: backfill },
+  { name: 'an approval by the asker, or of another digest', lanes: ['people'], weight: 1, strike: wrongApprovals },
+  { name: 'a takeover', lanes: ['people'], weight: 1, strike: takeover },
   { name: 'a skip of what is done', lanes: ['people'], weight: 1, strike: skipDone },
   {
     name: 'the schedule triggered by hand',
@@ -152,7 +152,7 @@ export const PEOPLE_FAULTS: readonly Kind[] = [
     isShort: true,
     strike: scheduleTrigger,
   },
-  { name: 'an adjustment', lanes: ['people'], weight: 2, when: 'late', strike: adjust },
-  { name: 'money on hold released', lanes: ['people'], weight: 2, when: 'late', strike: releaseHold },
+  { name: 'an adjustment', lanes: ['people'], weight: 1, when: 'late', strike: adjust },
+  { name: 'money on hold released', lanes: ['people'], weight: 1, when: 'late', strike: releaseHold },
   { name: 'rows forged by hand', lanes: ['requests'], weight: 4, isShort: true, strike: forge },
 ];
