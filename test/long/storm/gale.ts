@@ -20,12 +20,16 @@ export interface Gale {
 }
 
 /** Lets the faults fall at their instants, each lane in its order. */
-export function blow(field: Field, plan: readonly Planned[], began: number): Gale {
+export function blow(
+  field: Field,
+  plan: readonly Planned[],
+  of: { readonly began: number; readonly isShort: boolean },
+): Gale {
   const fallen: Fallen[] = [];
   const lanes = new Map<Lane, Promise<void>>();
   const all = plan.map((planned) => {
     const isEarly = planned.kind.when === 'early';
-    const after = Promise.all([lanes.get(planned.lane), pauseUntil(began + planned.atMs)]);
+    const after = Promise.all([lanes.get(planned.lane), pauseUntil(of.began + planned.atMs)]);
     const one = after.then(async () => {
       if (planned.kind.when === 'late') await restored;
       fallen.push(await strike(field, planned));
@@ -35,7 +39,7 @@ export function blow(field: Field, plan: readonly Planned[], began: number): Gal
   });
   const restored = Promise.all(all.flatMap(({ isEarly, one }) => (isEarly ? [one] : []))).then(() => undefined);
   const ended = Promise.all(all.map(({ one }) => one)).then(async () => {
-    for (const again of missedKinds(plan, fallen)) await strikeAgain(field, again, fallen);
+    for (const again of of.isShort ? [] : missedKinds(plan, fallen)) await strikeAgain(field, again, fallen);
     return fallen;
   });
   return { restored, fallen: ended };
@@ -48,7 +52,7 @@ function missedKinds(plan: readonly Planned[], fallen: readonly Fallen[]): reado
   return [...new Map(missed.map((planned) => [planned.kind.name, planned])).values()];
 }
 
-const TRIES = 6;
+const TRIES = 3;
 
 async function strikeAgain(field: Field, planned: Planned, fallen: Fallen[]): Promise<void> {
   for (let tries = 0; tries < TRIES; tries += 1) {
@@ -63,6 +67,9 @@ function pauseUntil(instant: number): Promise<void> {
   return pause(Math.max(0, instant - performance.now()));
 }
 
+/** Lanes whose faults need a database that is up. */
+const ASK_THE_DATABASE: ReadonlySet<Lane> = new Set(['sessions', 'requests', 'people']);
+
 /** Errors of a fault that met another one: the server was away, its connection was cut, a lock was not to be had. */
 const OF_OTHERS =
   /ECONN|EPIPE|socket|terminat|timeout|time-out|starting up|shutting down|recovery|read-only|too many clients|remaining connection|connection|UNAVAILABLE|DEADLINE|deadline|lock|not found|fetch failed|hang up|Failed to connect/i;
@@ -71,6 +78,7 @@ async function strike(field: Field, { kind, lane, seed }: Planned): Promise<Fall
   const at = new Date().toISOString();
   let fallen: Fallen;
   try {
+    if (ASK_THE_DATABASE.has(lane)) await field.postgres.untilUp();
     fallen = { kind: kind.name, hit: await kind.strike(field, new Draw(seed), lane), missed: null };
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

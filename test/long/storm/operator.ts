@@ -4,10 +4,11 @@ import { askAndApprove } from './people.ts';
 import { LATE_FROM } from './plan.ts';
 
 /** Before the storm: the first file is imported, and the schedule applied. */
-export async function prepare({ people, load }: Field): Promise<void> {
+export async function prepare(field: Field): Promise<void> {
+  const { people, load } = field;
   const [first = ''] = load.files;
-  await insist(() => people.type('alice', ['import', first, '--source', 'generic']));
-  await insist(() => people.type('alice', ['schedule', 'apply', 'settlement']));
+  await insist(field, () => people.type('alice', ['import', first, '--source', 'generic']));
+  await insist(field, () => people.type('alice', ['schedule', 'apply', 'settlement']));
 }
 
 /** Whoever pays: asks for one month after the other; the last file is imported, and its month asked for, when no restore can lose it. */
@@ -22,23 +23,26 @@ export async function payMonths(
     const share = (3 + (at * (LATE_FROM - 3)) / Math.max(1, early.length)) / 100;
     await pause(Math.max(0, began + share * ms - performance.now()));
     asked.add(month);
-    await insist(() => people.type('alice', ['run', 'settlement', '--period', month]), [0, 5]);
+    await insist(field, () => people.type('alice', ['run', 'settlement', '--period', month]), [0, 5]);
   }
   await of.restored;
   const [last = '', file = ''] = [load.months.at(-1), load.files.at(-1)];
-  await insist(() => people.type('alice', ['import', file, '--source', 'generic']));
+  await insist(field, () => people.type('alice', ['import', file, '--source', 'generic']));
   await pause(Math.max(0, began + (ms * (LATE_FROM + 12)) / 100 - performance.now()));
   asked.add(last);
-  await insist(() => people.type('alice', ['run', 'settlement', '--period', last]), [0, 5]);
+  await insist(field, () => people.type('alice', ['run', 'settlement', '--period', last]), [0, 5]);
 }
 
 /** Types a line again until it ends as a person hopes for; a server may be down for a while. */
 async function insist(
+  { postgres }: Field,
   type: () => Promise<{ code: number | null; text: string }>,
   hoped: readonly number[] = [0],
 ): Promise<void> {
   let text = '';
   for (let tries = 0; tries < 40; tries += 1) {
+    // Nobody types while the database is known to be down.
+    await postgres.untilUp();
     const typed = await type();
     if (typed.code !== null && hoped.includes(typed.code)) return;
     text = typed.text;
@@ -84,11 +88,23 @@ export async function standingOf({ postgres, load }: Field): Promise<Standing> {
   };
 }
 
-/** Whoever is on call while it storms: a frozen delivery is compared, an exhausted key is let go on, what needs attention is retried. */
+const PATIENCE_MS = 10_000;
+
+/** Whoever is on call while it storms: does what the runbook says, and asks again for a month that stands still. */
 export async function beOnCall(field: Field, isOver: () => boolean): Promise<void> {
+  let seen = '';
+  let since = performance.now();
   while (!isOver()) {
     try {
-      await act(field, await standingOf(field), isOver);
+      const standing = await standingOf(field);
+      await act(field, standing, isOver);
+      const next = standing.open.find(({ month }) => field.asked.has(month));
+      const now = `${next?.month} ${next?.state}`;
+      if (now !== seen) [seen, since] = [now, performance.now()];
+      if (next !== undefined && performance.now() - since > PATIENCE_MS) {
+        since = performance.now();
+        await field.people.type('alice', ['run', 'settlement', '--period', next.month]);
+      }
     } catch (error) {
       // The database is down: whoever is on call looks again in a moment.
       field.note({ at: new Date().toISOString(), onCall: String(error) });

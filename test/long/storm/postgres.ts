@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../../src/embedded/ports.ts';
 import { type EmbeddedPostgres, startPostgres } from '../../../src/embedded/postgres.ts';
+import { waitFor } from '../../support/wait.ts';
 import { pause } from './pause.ts';
 import { familyOf, signalAll } from './processes.ts';
 
@@ -13,6 +14,8 @@ export interface StormPostgres {
   readonly port: number;
   /** One statement on a connection of its own. Throws where the server is away. */
   query<Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  /** Waits until it answers, a minute at most: after that it throws. */
+  untilUp(): Promise<void>;
   /** A connection for a session that does several things; the caller ends it. */
   connect(): Promise<pg.Client>;
   /** `SIGKILL` ends every process at once, `SIGQUIT` is an immediate shutdown; then it starts again. */
@@ -52,6 +55,14 @@ export async function startStormPostgres(folder: string): Promise<StormPostgres>
     url,
     port,
     connect,
+    async untilUp() {
+      const answers = async () => {
+        const client = await connect();
+        await client.end();
+        return true;
+      };
+      await waitFor(answers, { what: 'the database', timeoutMs: 60_000, everyMs: 200 });
+    },
     async query<Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) {
       const client = await connect();
       try {

@@ -8,8 +8,8 @@ export function sizeOf(seed: number, isShort: boolean): Omit<StormOptions, 'keep
     ? {
         seed,
         isShort,
-        faults: 26,
-        seconds: 15,
+        faults: 28,
+        seconds: 14,
         only: [],
         terms: { months: 2, merchants: 40, subjectsPerSlice: 8, forgets },
       }

@@ -138,7 +138,7 @@ async function forge({ postgres }: Field, draw: Draw): Promise<boolean> {
 
 /** What people do at the wrong moment, twice, or against the rules. */
 export const PEOPLE_FAULTS: readonly Kind[] = [
-  { name: 'one run typed twice at once', lanes: ['people'], weight: 1, isShort: true, strike: runTwice },
+  { name: 'one run typed twice at once', lanes: ['people'], weight: 1, strike: runTwice },
   { name: 'starts by a raw client of Temporal', lanes: ['requests'], weight: 4, isShort: true, strike: rawStarts },
   { name: 'a backfill approved by three clicks', lanes: ['people'], weight: 1, strike: backfill },
   { name: 'an approval by the asker, or of another digest', lanes: ['people'], weight: 1, strike: wrongApprovals },
@@ -149,7 +149,7 @@ export const PEOPLE_FAULTS: readonly Kind[] = [
     lanes: ['requests'],
     weight: 3,
     when: 'late',
-    isShort: true,
+
     strike: scheduleTrigger,
   },
   { name: 'an adjustment', lanes: ['people'], weight: 1, when: 'late', strike: adjust },
