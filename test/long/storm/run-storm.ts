@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,7 +95,7 @@ async function storm(field: Field, options: StormOptions, began: number, root: s
   );
   return {
     seed,
-    commit: execFileSync('git', ['-C', root, 'describe', '--always', '--dirty'], { encoding: 'utf8' }).trim(),
+    commit: commitOf(root),
     folder: field.folder,
     faults: fallen.filter(({ hit }) => hit).length,
     kinds: counted,
@@ -107,6 +107,12 @@ async function storm(field: Field, options: StormOptions, began: number, root: s
     left: healed.left,
     seconds: Number(since(began)),
   };
+}
+
+/** What was tried; a copy of the checkout that holds a planted bug is no commit. */
+function commitOf(root: string): string {
+  const { status, stdout } = spawnSync('git', ['-C', root, 'describe', '--always', '--dirty'], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : 'no commit';
 }
 
 function countKinds(names: readonly string[], fallen: readonly Fallen[]): Report['kinds'] {
