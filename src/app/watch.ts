@@ -1,4 +1,11 @@
-import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy, WorkflowNotFoundError } from '@temporalio/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import type { Anchor } from '../kernel/audit.ts';
 import { type Identity, rewindReason } from '../kernel/rewind.ts';
 import type { Tx } from '../kernel/sql.ts';
@@ -31,6 +38,50 @@ export async function keepWatch(client: Client, taskQueue: string): Promise<void
     });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+  }
+}
+
+const LOOK_AFTER_EVERY_MS = 30_000;
+
+/**
+ * Looks after the watch for as long as a worker runs. Temporal's data may be lost under a running worker, and its watch with it:
+ * then nobody would look at the database or check what was expected until a worker was started anew. `prepare` makes whatever else
+ * a Temporal without memory lacks. Temporal that does not answer is told of, and asked again.
+ */
+export async function lookAfterWatch(
+  client: Client,
+  parts: {
+    readonly taskQueue: string;
+    readonly log: Log;
+    readonly prepare: () => Promise<void>;
+    readonly everyMs?: number;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { taskQueue, log, prepare, everyMs = LOOK_AFTER_EVERY_MS } = parts;
+  while (!signal.aborted) {
+    try {
+      await delay(everyMs, undefined, { signal, ref: false });
+      if (await isWatched(client)) continue;
+      await prepare();
+      await keepWatch(client, taskQueue);
+      log({ event: 'watch_restored', taskQueue });
+    } catch (error) {
+      if (!signal.aborted)
+        log({ event: 'watch_not_kept', message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+}
+
+/** Whether Temporal has the watch: the epoch workflow, running, and the schedule of the check. */
+async function isWatched(client: Client): Promise<boolean> {
+  if ((await statusOfWorkflow(client, EPOCH_WORKFLOW)) !== 'RUNNING') return false;
+  try {
+    await client.schedule.getHandle(EXPECT_SCHEDULE).describe();
+    return true;
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return false;
+    throw error;
   }
 }
 

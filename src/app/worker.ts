@@ -25,7 +25,7 @@ import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { audienceOf } from './receivers.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
-import { askForLook, keepWatch, statusOfWorkflow } from './watch.ts';
+import { askForLook, keepWatch, lookAfterWatch, statusOfWorkflow } from './watch.ts';
 
 /** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
 export interface WorkerParts {
@@ -197,7 +197,11 @@ export async function runWorker(config: Config): Promise<void> {
         namespace: config.temporal.namespace,
         receivers: audience.receivers,
       });
-      await worker.run();
+      const prepare = () => registerSearchAttributes(connection, config.temporal.namespace, log);
+      const over = new AbortController();
+      // It ends with the worker, and with the connection that it asks; nothing is lost by not waiting for it.
+      void lookAfterWatch(client, { taskQueue: config.taskQueue, log, prepare }, over.signal);
+      await worker.run().finally(() => over.abort());
     } finally {
       await connection.close();
     }

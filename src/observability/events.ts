@@ -83,7 +83,8 @@ export type Event = Subject &
         readonly signer: string | null;
       }
     | { readonly event: 'audit_fell'; readonly anchored: string; readonly head: string; readonly reason: string }
-    | { readonly event: 'look_not_asked' | 'memory_not_asked'; readonly message: string }
+    | { readonly event: 'watch_restored'; readonly taskQueue: string }
+    | { readonly event: 'look_not_asked' | 'memory_not_asked' | 'watch_not_kept'; readonly message: string }
     | { readonly event: 'database_idle_error'; readonly message: string }
     | { readonly event: 'server_waited_for'; readonly server: string; readonly message: string }
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
@@ -99,6 +100,8 @@ export function levelOf(event: Event): Level {
     case 'relay_batch':
       return 'debug';
     case 'look_not_asked':
+    case 'watch_restored':
+    case 'watch_not_kept':
     case 'zone_adopted':
     case 'zone_tables_differ':
     case 'zones_not_compared':

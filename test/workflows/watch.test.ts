@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { keepWatch, rememberedAnchor } from '../../src/app/watch.ts';
+import { keepWatch, lookAfterWatch, rememberedAnchor } from '../../src/app/watch.ts';
 import { createLog } from '../../src/observability/log.ts';
 import { anchorsIn, isSignedBy } from '../../src/ops/audit/anchors.ts';
 import { verifyAudit } from '../../src/ops/audit/verify.ts';
@@ -130,6 +130,36 @@ test('the head of the audit is anchored outside the database: signed in the log,
   const all = [...anchors, remembered];
   expect(await verifyAudit(db, { anchors: all, key: publicKey })).toMatchObject({ ok: true, anchors: all.length });
   await worker.client.workflow.getHandle('onceper-epoch').terminate('end of the test');
+});
+
+test('a watch that Temporal has lost under a running worker is restored, with what a Temporal without memory lacks', async () => {
+  const { client } = worker;
+  await keepWatch(client, 'onceper');
+  await client.workflow.getHandle('onceper-epoch').terminate('Temporal forgets it');
+  await client.schedule.getHandle('onceper-expect').delete();
+  const events: string[] = [];
+  const over = new AbortController();
+  let prepared = 0;
+  const prepare = () => {
+    prepared += 1;
+    return prepared === 1 ? Promise.reject(new Error('not yet')) : Promise.resolve();
+  };
+  const parts = {
+    taskQueue: 'onceper',
+    log: ({ event }: { event: string }) => void events.push(event),
+    prepare,
+    everyMs: 20,
+  };
+  const watching = lookAfterWatch(client, parts, over.signal);
+  await waitFor(() => Promise.resolve(events.includes('watch_restored')), { what: 'the watch' });
+  over.abort();
+  await watching;
+  expect(events).toEqual(['watch_not_kept', 'watch_restored']);
+  expect((await client.workflow.getHandle('onceper-epoch').describe()).status.name).toBe('RUNNING');
+  expect((await client.schedule.getHandle('onceper-expect').describe()).action).toMatchObject({
+    workflowType: 'expect',
+  });
+  await client.workflow.getHandle('onceper-epoch').terminate('end of the test');
 });
 
 test('a key that Temporal has completed and the ledger has just admitted freezes delivery', async () => {
