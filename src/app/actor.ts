@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { errors, jwtVerify } from 'jose';
 import { type Actor, actorId, normaliseActorId, parseRoles, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
-import type { IdentityConfig } from './config.ts';
+import type { IdentityConfig } from './people-config.ts';
 
 /**
  * Who types a command. A token that is given decides, and one that does not hold is an error, never another person. Without one
@@ -75,8 +75,12 @@ export function signingKey(pem: string): KeyObject {
 
 const TOKEN_KEY = 'ONCEPER_TOKEN_KEY';
 
-/** The actor that a signed token names: `user:` and its subject, with the roles of its claim `roles`. */
-async function actorOfToken(token: string, identity: IdentityConfig): Promise<Actor> {
+/**
+ * The actor that a signed token names: `user:` and its subject, with the roles of its claim `roles`. The token is the one that is
+ * given, and the key, audience and issuer are those of `identity`. Throws OnceperError `token_refused`, `token_expired`,
+ * `bad_configuration`.
+ */
+export async function actorOfToken(token: string, identity: IdentityConfig): Promise<Actor> {
   const key = readKey(identity.tokenKey, TOKEN_KEY, createPublicKey);
   try {
     const { payload } = await jwtVerify(token, key, {

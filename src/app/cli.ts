@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { visibleJson } from '../kernel/visible.ts';
+import { admitHere } from './break-glass.ts';
 import type { Act, AddCommand } from './command.ts';
 import { addAdjust } from './commands/adjust.ts';
 import { addApprovals } from './commands/approvals.ts';
@@ -19,6 +19,7 @@ import { addPeriods } from './commands/periods.ts';
 import { addRelay } from './commands/relay.ts';
 import { addRun } from './commands/run.ts';
 import { addSchedule } from './commands/schedule.ts';
+import { addServer } from './commands/server.ts';
 import { addShow } from './commands/show.ts';
 import { addSkip } from './commands/skip.ts';
 import { addTakeover } from './commands/takeover.ts';
@@ -28,10 +29,13 @@ import { addWebhooks } from './commands/webhooks.ts';
 import { addWhy } from './commands/why.ts';
 import { addWorker } from './commands/worker.ts';
 import { EXIT, type ExitCode, exitCodeOfError } from './exit-codes.ts';
-import { databaseFault, faultDocument, faultLine, faultOf, outputRefused } from './fault.ts';
+import { faultDocument, faultLine, faultOf, outputRefused } from './fault.ts';
 import { type Io, processIo, throughDoor } from './io.ts';
-import { permit } from './permissions.ts';
-import { createSession, type Session } from './session.ts';
+import { readableFile } from './options.ts';
+import { perform } from './perform.ts';
+import { askServer } from './server/ask.ts';
+import { TypedWords } from './server/typed-words.ts';
+import { documentText, type Surroundings } from './session.ts';
 
 /** Every noun, in the order in which help shows it; a new one is added here and nowhere else. */
 const COMMANDS: readonly AddCommand[] = [
@@ -43,6 +47,7 @@ const COMMANDS: readonly AddCommand[] = [
   addRelay,
   addWebhooks,
   addGateway,
+  addServer((act) => createProgram(SILENT, act)),
   addImport,
   addSchedule,
   addRun,
@@ -62,6 +67,9 @@ const COMMANDS: readonly AddCommand[] = [
   addToken,
   addDrill,
 ];
+
+/** What commander itself would print is nothing that a server's answer has. */
+const SILENT = { out: () => undefined, err: () => undefined };
 
 const EXIT_CODES = `
 Exit codes:
@@ -87,31 +95,32 @@ export async function main(argv: readonly string[], outside: Io = processIo()): 
 
 async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const wantsJson = argv.includes('--json');
-  let code: ExitCode = EXIT.done;
   let isAnswered = false;
-  const answered = () => {
-    isAnswered = true;
+  const around: Surroundings = {
+    wantsJson,
+    hasColours: !wantsJson && io.isTerminal && (io.environment['NO_COLOR'] ?? '') === '',
+    answer(document, text) {
+      isAnswered = true;
+      io.out(wantsJson ? documentText(document) : `${text.trimEnd()}\n`);
+    },
+    note: (line) => io.err(`${line}\n`),
+    pathOfFile: readableFile,
+    left: new AbortController().signal,
+    admit: admitHere,
   };
-  const act: Act =
-    <Rest extends readonly unknown[]>(work: (session: Session, ...rest: Rest) => Promise<ExitCode>) =>
-    async (...parsed) => {
-      // Commander's order: the arguments, the options, the command itself.
-      const given = parsed.slice(0, -1) as unknown as Rest;
-      const session = createSession(io, wantsJson, answered);
-      try {
-        await permit(session, parsed.at(-1) as Command);
-        code = await work(session, ...given);
-      } catch (error) {
-        throw databaseFault(error, session);
-      }
-    };
-  try {
-    await createProgram(io, act).parseAsync([...argv], { from: 'user' });
-    return code;
-  } catch (thrown) {
-    if (thrown instanceof CommanderError && isHelp(thrown)) return thrown.code === 'commander.help' ? EXIT.usage : code;
-    return report(io, thrown, wantsJson && !isAnswered);
+  const typed = new TypedWords();
+  const create = (act: Act) => typed.listenTo(createProgram(io, act));
+  const ended = await perform(create, argv, {
+    io,
+    around,
+    elsewhere: (session, command) => askServer(session, typed.of(command)),
+  });
+  if ('exit' in ended) return ended.exit;
+  const { thrown } = ended;
+  if (thrown instanceof CommanderError && isHelp(thrown)) {
+    return thrown.code === 'commander.help' ? EXIT.usage : EXIT.done;
   }
+  return report(io, thrown, wantsJson && !isAnswered);
 }
 
 /** The program with all its commands; `act` makes their actions. */
@@ -133,7 +142,7 @@ function isHelp(error: CommanderError): boolean {
 
 function report(io: Io, thrown: unknown, asDocument: boolean): ExitCode {
   const fault = faultOf(thrown);
-  if (asDocument) io.out(`${visibleJson(JSON.stringify(faultDocument(fault)))}\n`);
+  if (asDocument) io.out(documentText(faultDocument(fault)));
   else io.err(`${faultLine(fault)}\n`);
   if (io.environment['ONCEPER_LOG_LEVEL'] === 'debug') io.err(`${traceOf(thrown)}\n`);
   return exitCodeOfError(fault.code);

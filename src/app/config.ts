@@ -1,15 +1,13 @@
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type ClientConnectConfig, loadClientConnectConfig } from '@temporalio/envconfig';
 import { z } from 'zod';
 import { projectFolder } from '../embedded/project-folder.ts';
 import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
-import { parseRoles, ROLES, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { checkedAddress } from '../store/connection.ts';
-import { withoutPassword } from './database-url.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
+import { type IdentityConfig, identityOf, peopleVariables, type ServerConfig, serverOf } from './people-config.ts';
 import { networkList, receiverList } from './receiver-list.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
@@ -29,6 +27,7 @@ export interface Config {
   readonly release: string;
   readonly logLevel: string;
   readonly identity: IdentityConfig;
+  readonly server: ServerConfig;
   /** The file of the private key that signs the audit's anchors, or of the public one that only checks them. */
   readonly auditKey: string | null;
   readonly drainGraceMs: number;
@@ -65,22 +64,6 @@ export interface Config {
   };
 }
 
-/** What says who acts (actor.ts). */
-export interface IdentityConfig {
-  /** True with the servers of `up`, or before any database is known: one machine, whose user is asked. */
-  readonly isEmbedded: boolean;
-  readonly osUser: string;
-  /** Another id than the user's, and the roles; for the embedded servers only. */
-  readonly actor: string | null;
-  readonly roles: readonly Role[];
-  /** A signed token; it is logged nowhere. */
-  readonly token: string | null;
-  /** The file of the key that tokens are checked with. */
-  readonly tokenKey: string | null;
-  readonly audience: string;
-  readonly issuer: string | null;
-}
-
 /** `500ms`, `30s`, `5m`, `24h`, `7d`, in milliseconds. */
 const duration = z
   .string()
@@ -101,15 +84,7 @@ const variables = z.strictObject({
   ONCEPER_TASK_QUEUE: z.string().min(1).default('onceper'),
   ONCEPER_RELEASE: z.string().min(1).default('dev'),
   ONCEPER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  ONCEPER_ACTOR: z.string().min(1).optional(),
-  ONCEPER_ROLES: z
-    .string()
-    .refine((text) => parseRoles(text) !== null, `roles with commas between them, of ${ROLES.join(', ')}`)
-    .default('viewer,operator,approver'),
-  ONCEPER_TOKEN: z.string().optional(),
-  ONCEPER_TOKEN_KEY: z.string().optional(),
-  ONCEPER_TOKEN_AUDIENCE: z.string().min(1).default('onceper'),
-  ONCEPER_TOKEN_ISSUER: z.string().optional(),
+  ...peopleVariables,
   ONCEPER_AUDIT_KEY: z.string().optional(),
   ONCEPER_DRAIN_GRACE: duration.default(15_000),
   ONCEPER_WORKER_SLOTS: count.default(8),
@@ -170,6 +145,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     release: own.ONCEPER_RELEASE,
     logLevel: own.ONCEPER_LOG_LEVEL,
     identity: identityOf(own, given.databaseUrl, running?.postgres?.url ?? null),
+    server: serverOf(own),
     auditKey: own.ONCEPER_AUDIT_KEY ?? null,
     drainGraceMs: own.ONCEPER_DRAIN_GRACE,
     workerSlots: own.ONCEPER_WORKER_SLOTS,
@@ -194,28 +170,6 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       timeoutMs: own.ONCEPER_RECEIVER_TIMEOUT,
       source: own.ONCEPER_EVENT_SOURCE,
     },
-  };
-}
-
-/** A person who copies the address that is printed has left the password out. */
-function isSameDatabase(one: string, other: string): boolean {
-  return withoutPassword(one) === withoutPassword(other);
-}
-
-function identityOf(
-  own: z.infer<typeof variables>,
-  givenDatabase: string | null,
-  embedded: string | null,
-): IdentityConfig {
-  return {
-    isEmbedded: givenDatabase === null || (embedded !== null && isSameDatabase(givenDatabase, embedded)),
-    osUser: userInfo().username,
-    actor: own.ONCEPER_ACTOR ?? null,
-    roles: parseRoles(own.ONCEPER_ROLES) ?? [],
-    token: own.ONCEPER_TOKEN ?? null,
-    tokenKey: own.ONCEPER_TOKEN_KEY ?? null,
-    audience: own.ONCEPER_TOKEN_AUDIENCE,
-    issuer: own.ONCEPER_TOKEN_ISSUER ?? null,
   };
 }
 

@@ -6,6 +6,7 @@ import { createStripeGateway } from '../gateway/stripe.ts';
 import { OnceperError } from '../kernel/error.ts';
 import type { Config } from './config.ts';
 import { readCredentials, refuseFiles } from './gateway-credentials.ts';
+import { isLoopback } from './loopback.ts';
 
 /** The counterparty that is configured, and what a log may call it. */
 export interface ChosenGateway {
@@ -52,10 +53,6 @@ export function refusePlainHttp({ url, plainHttp }: Pick<Config['gateway'], 'url
 
 function isPlain(url: string): boolean {
   return new URL(url).protocol === 'http:';
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
 function readableByAnyone(): OnceperError {

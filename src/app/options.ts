@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { OnceperError } from '../kernel/error.ts';
 import type { Transitions } from '../kernel/transitions.ts';
 import { usage } from './fault.ts';
@@ -55,6 +55,17 @@ export function overridePair(text: string, before: Readonly<Record<string, strin
 export function readTextFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw fileFault(error, file);
+  }
+}
+
+/** The path of a file that was named on the command line and can be read. Throws OnceperError `file_unreadable`. */
+export function readableFile(file: string): string {
+  try {
+    closeSync(openSync(file, 'r'));
+    if (statSync(file).isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' });
+    return file;
   } catch (error) {
     throw fileFault(error, file);
   }

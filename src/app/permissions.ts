@@ -17,6 +17,7 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   relay: 'anyone',
   webhooks: 'anyone',
   gateway: 'anyone',
+  server: 'anyone',
   'token issue': 'anyone',
   'token show': 'anyone',
   periods: 'viewer',
@@ -61,6 +62,7 @@ export async function permit(session: Session, command: Command): Promise<void> 
   const path = pathOf(command);
   const needs = NEEDS[path];
   if (needs === 'anyone') return;
+  if (isWriting(path)) session.acts(path);
   if (needs !== undefined) return requireRole(session, needs, path);
   throw new OnceperError({
     code: 'forbidden',
@@ -70,8 +72,18 @@ export async function permit(session: Session, command: Command): Promise<void> 
   });
 }
 
+/** Commands that write for somebody whose role they find out themselves. */
+const WRITES_FOR_VIEWERS: ReadonlySet<string> = new Set(['approvals reject']);
+
+/** Whether a command writes for people. */
+export function isWriting(path: string): boolean {
+  const needs = NEEDS[path];
+  return needs === 'operator' || needs === 'approver' || WRITES_FOR_VIEWERS.has(path);
+}
+
 /** Insists on a role where a command's options decide which. Throws OnceperError `forbidden`. */
 export async function requireRole(session: Session, role: Role, what: string): Promise<void> {
+  if (role !== 'viewer') session.acts(what);
   const actor = await session.actor();
   if (mayAct(actor, role)) return;
   const roles = actor.roles.length === 0 ? 'no role' : `the roles ${actor.roles.join(', ')} only`;

@@ -3,7 +3,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Actor } from '../kernel/actor.ts';
 import { visibleJson } from '../kernel/visible.ts';
 import type { Database } from '../store/database.ts';
-import { actorOf } from './actor.ts';
+import { personOf } from './break-glass.ts';
 import { type Config, loadConfig } from './config.ts';
 import { temporalFault } from './fault.ts';
 import type { Io } from './io.ts';
@@ -23,20 +23,44 @@ export interface Session {
   readonly answer: (document: unknown, text: string) => void;
   /** Tells a person, in one line on standard error, what is going on. */
   readonly note: (sentence: string) => void;
+  /** Where the bytes of a file that was named are; its name stays the one to print. Throws OnceperError `file_unreadable`. */
+  readonly pathOfFile: (name: string) => string;
+  /** Aborted when whoever asked has left, or this process ends: nobody waits for more than what was begun. */
+  readonly left: AbortSignal;
+  /** States that what follows writes, so that the database is opened for whoever may. */
+  readonly acts: (what: string) => void;
   withDatabase<T>(work: (db: Database) => Promise<T>): Promise<T>;
   withTemporal<T>(work: (client: Client) => Promise<T>): Promise<T>;
 }
 
-/** A session of one command; `answered` is told when the answer has been printed, so that an error can't become a second. */
-export function createSession(io: Io, wantsJson: boolean, answered: () => void): Session {
+/** What is different where a command is performed here and where the server performs it for somebody. */
+export interface Surroundings {
+  readonly wantsJson: boolean;
+  readonly hasColours: boolean;
+  readonly answer: (document: unknown, text: string) => void;
+  /** One line. */
+  readonly note: (line: string) => void;
+  readonly pathOfFile: (name: string) => string;
+  readonly left: AbortSignal;
+  /** Asked before a command that writes is given its database; throws where it may not write through it. */
+  readonly admit: (db: Database, session: Session, what: string) => Promise<void>;
+  /** Told as soon as a command turns out to be one that writes; may throw. */
+  readonly onActs?: (what: string) => void;
+}
+
+/** A session of one command. */
+export function createSession(io: Io, around: Surroundings): Session {
   let config: Config | undefined;
   let registry: Registry | undefined;
   let actor: Promise<Actor> | undefined;
-  const isPlain = wantsJson || !io.isTerminal || (io.environment['NO_COLOR'] ?? '') !== '';
+  let acting: string | null = null;
+  let admitted: Promise<void> | undefined;
   const session: Session = {
     io,
-    wantsJson,
-    colours: colours(!isPlain),
+    wantsJson: around.wantsJson,
+    colours: colours(around.hasColours),
+    left: around.left,
+    pathOfFile: around.pathOfFile,
     get config() {
       config ??= loadConfig({ ...io.environment });
       return config;
@@ -46,27 +70,33 @@ export function createSession(io: Io, wantsJson: boolean, answered: () => void):
       return registry;
     },
     actor() {
-      actor ??= actorOf(session.config.identity);
+      actor ??= personOf(session.config);
       return actor;
     },
-    answer(document, text) {
-      answered();
-      io.out(`${wantsJson ? visibleJson(JSON.stringify(document, exactly)) : text.trimEnd()}\n`);
+    acts(what) {
+      acting = what;
+      around.onActs?.(what);
     },
-    note: (sentence) => io.err(`${oneLine(sentence)}\n`),
-    withDatabase: (work) => withDatabase(session.config, work),
+    answer: around.answer,
+    note: (sentence) => around.note(oneLine(sentence)),
+    async withDatabase(work) {
+      const log = createProcessLog(session.config, 'command');
+      const db = createDatabase(session.config, log, { name: 'onceper command', max: 4 });
+      try {
+        if (acting !== null) await (admitted ??= around.admit(db, session, acting));
+        return await work(db);
+      } finally {
+        await db.close();
+      }
+    },
     withTemporal: (work) => withTemporal(session.config, work),
   };
   return session;
 }
 
-async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = createDatabase(config, createProcessLog(config, 'command'), { name: 'onceper command', max: 4 });
-  try {
-    return await work(db);
-  } finally {
-    await db.close();
-  }
+/** The one JSON document of an answer, in the line that `--json` prints. */
+export function documentText(document: unknown): string {
+  return `${visibleJson(JSON.stringify(document, exactly))}\n`;
 }
 
 async function withTemporal<T>(config: Config, work: (client: Client) => Promise<T>): Promise<T> {
@@ -81,6 +111,6 @@ async function withTemporal<T>(config: Config, work: (client: Client) => Promise
 }
 
 /** Fences and amounts are bigint; JSON has no such number, so they are written as text. */
-function exactly(_name: string, value: unknown): unknown {
+export function exactly(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value;
 }

@@ -33,6 +33,27 @@ export function shown(text: string): string {
   return written(text, visible).replaceAll(`${ESC}[${MARK};`, `${ESC}[`);
 }
 
+/** A text on its way to another process, whose mark is another: what is written, and the numbers of our colours between. */
+export type Parts = readonly (string | number)[];
+
+/** Takes a text apart, so that our colours are told from what is written by their kind and by nothing that others could write. */
+export function partsOf(text: string): Parts {
+  return text
+    .split(PAINTED)
+    .filter((part) => part !== '')
+    .map((part) => (PAINTED.test(part) ? Number.parseInt(part.slice(part.lastIndexOf(';') + 1), 10) : visible(part)));
+}
+
+/** Puts a text together again under this process's mark; what came as text paints nothing. */
+export function textOfParts(parts: Parts): string {
+  return parts
+    .map((part) => (typeof part === 'string' ? visible(part) : COLOURS.has(part) ? `${ESC}[${MARK};${part}m` : ''))
+    .join('');
+}
+
+/** What `colours` paints with: bold, dim, red, green, yellow, cyan, and their ends. */
+const COLOURS: ReadonlySet<number> = new Set([1, 2, 22, 31, 32, 33, 36, 39]);
+
 /** Text that takes one line, whatever is in it. */
 export function oneLine(text: string): string {
   return written(text, visibleLine);

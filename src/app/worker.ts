@@ -19,10 +19,10 @@ import { scheduleState, topUpSchedule } from '../ops/schedule.ts';
 import { compareZones, type ZoneStanding } from '../ops/zones.ts';
 import { workerActor } from '../store/audit-ledger.ts';
 import type { Database } from '../store/database.ts';
-import { overprivileged } from '../store/privileges.ts';
 import { readKey, signingKey } from './actor.ts';
 import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
+import { refuseOverprivileged } from './own-login.ts';
 import { audienceOf } from './receivers.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { askForLook, keepWatch, lookAfterWatch, statusOfWorkflow } from './watch.ts';
@@ -85,18 +85,6 @@ function logAnchor({ log, auditKey }: WorkerParts, head: AuditHead & { readonly 
   const anchor = anchorOf(head, auditKey);
   log({ event: 'audit_anchor', ...anchor });
   return anchor;
-}
-
-/** Whoever may take a trigger away could make the ledger say anything: a worker is not that login. */
-async function refuseOverprivileged(db: Database): Promise<void> {
-  const found = await overprivileged(db);
-  if (found === null) return;
-  throw new OnceperError({
-    code: 'overprivileged',
-    message: `the worker's login ${found.login} is ${found.as === 'owner' ? 'an owner of schema onceper' : 'a superuser'} of the database`,
-    remedy: 'give the worker a login of its own: create role onceper_app login in role onceper_worker (docs/roles.md)',
-    at: found.login,
-  });
 }
 
 /** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
@@ -165,7 +153,7 @@ export async function runWorker(config: Config): Promise<void> {
   const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
   const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
   try {
-    await refuseOverprivileged(db);
+    await refuseOverprivileged(db, { process: 'worker', group: 'onceper_worker' });
     const connection = await connectNative(config).catch((error: unknown) => {
       throw temporalUnreachable(address, error);
     });

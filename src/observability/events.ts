@@ -34,6 +34,23 @@ export type Event = Subject &
       }
     | { readonly event: 'relay_started'; readonly gateway: string; readonly receivers: readonly string[] }
     | { readonly event: 'gateway_started'; readonly url: string; readonly journal: string }
+    | { readonly event: 'server_started'; readonly url: string }
+    | {
+        readonly event: 'server_answered';
+        readonly command: string;
+        readonly actor: string | null;
+        readonly status: number;
+        readonly exit: number | null;
+        readonly ms: number;
+      }
+    | {
+        readonly event: 'server_refused';
+        readonly command: string;
+        readonly code: string;
+        readonly actor: string | null;
+        readonly from: string;
+      }
+    | { readonly event: 'server_fault'; readonly message: string }
     | { readonly event: 'draining'; readonly signal: string; readonly graceMs: number }
     | { readonly event: 'stopped'; readonly code: number }
     | { readonly event: 'search_attributes_registered'; readonly names: readonly string[] }
@@ -112,6 +129,8 @@ export function levelOf(event: Event): Level {
     case 'relay_fault':
     case 'webhook_refused':
     case 'webhook_fault':
+    case 'server_refused':
+    case 'server_fault':
     case 'database_idle_error':
     case 'server_waited_for':
       return 'warn';
@@ -138,6 +157,8 @@ export function levelOf(event: Event): Level {
     case 'worker_started':
     case 'relay_started':
     case 'webhooks_started':
+    case 'server_started':
+    case 'server_answered':
     case 'gateway_started':
     case 'draining':
     case 'stopped':

@@ -3,6 +3,7 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Database } from '../store/database.ts';
 import type { MigrationStanding } from '../store/migrate.ts';
 import { type Check, checked } from './check.ts';
+import { checkBreakGlass } from './doctor-break-glass.ts';
 import { checkAnnounced, checkStranded } from './doctor-jobs.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
 import { checkRetention, checkSchedules, checkTemporal, checkZones } from './doctor-temporal.ts';
@@ -68,6 +69,7 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
   if (db !== null && isMigrated) {
     rows.push(...(await checked('waiting runs', () => checkStranded(db))));
     rows.push(...(await checkLedger(db, registry)));
+    rows.push(...(await checked('break_glass', () => checkBreakGlass(db))));
   }
   return rows;
 }

@@ -77,3 +77,20 @@ export async function filteredEntries(
   );
   return rows;
 }
+
+/** What was done past the process that acts for people in the last `days`; null where the session's login may not read the audit. */
+export async function breakGlassUses(
+  tx: Tx,
+  days: number,
+): Promise<{ readonly count: number; readonly last: string; readonly actors: readonly string[] } | null> {
+  const allowed = await tx.query<{ may: boolean }>(`select has_table_privilege('onceper.audit', 'select') as may`);
+  if (allowed.rows[0]?.may !== true) return null;
+  const { rows } = await tx.query<{ count: number; last: string | null; actors: string[] | null }>(
+    `select count(*)::int as count, max(at)::text as last, array_agg(distinct actor) as actors
+       from onceper.audit
+      where verb = 'break-glass' and at > clock_timestamp() - make_interval(days => $1)`,
+    [days],
+  );
+  const [found] = rows;
+  return { count: found?.count ?? 0, last: found?.last ?? '', actors: found?.actors ?? [] };
+}

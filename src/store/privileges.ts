@@ -23,3 +23,26 @@ export async function overprivileged(tx: Tx): Promise<Overprivileged | null> {
   if (found.isSuperuser) return { login: found.login, as: 'superuser' };
   return found.isOwner ? { login: found.login, as: 'owner' } : null;
 }
+
+/** What a login may do for people: act by itself on a server of one machine, or past the process that acts for people. */
+export interface LoginStanding {
+  readonly login: string;
+  readonly isEmbedded: boolean;
+  /** In group onceper_break_glass, or an owner of schema onceper. */
+  readonly mayBreakGlass: boolean;
+}
+
+/** How the session's login stands. */
+export async function loginStanding(tx: Tx): Promise<LoginStanding> {
+  const { rows } = await tx.query<LoginStanding>(
+    `select session_user::text as login,
+            coalesce(current_setting('onceper.embedded', true), '') = 'on' as "isEmbedded",
+            exists (select from pg_roles g
+                     where (g.rolname = 'onceper_break_glass'
+                            or g.oid = (select nspowner from pg_namespace where nspname = 'onceper'))
+                       and pg_has_role(session_user, g.oid, 'member')) as "mayBreakGlass"`,
+  );
+  const [found] = rows;
+  if (found === undefined) throw new Error('a select without from returned no row');
+  return found;
+}

@@ -7,7 +7,7 @@ import { SignJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { actorOf } from '../../src/app/actor.ts';
 import { createProgram } from '../../src/app/cli.ts';
-import type { IdentityConfig } from '../../src/app/config.ts';
+import type { IdentityConfig } from '../../src/app/people-config.ts';
 import { NEEDS, pathOf } from '../../src/app/permissions.ts';
 import { as, documentOf, type ErrorDocument, emptyHome, NOBODY, typed } from './command-line.ts';
 

@@ -139,6 +139,7 @@ const LINES: Readonly<Record<string, readonly (() => readonly string[])[] | stri
   worker: [() => ['worker', POISON]],
   relay: [() => ['relay', POISON]],
   webhooks: [() => ['webhooks', '--port', POISON]],
+  server: [() => ['server', '--listen', POISON]],
   gateway: [() => ['gateway', '--port', '0', '--journal', path.join(folder, POISON, 'journal')]],
   'token issue': [() => ['token', 'issue', '--subject', POISON, '--roles', POISON]],
   'token show': [() => ['token', 'show']],

@@ -39,7 +39,9 @@ function sourcesOf(folder: string): string {
     .join('\n');
 }
 
-const config = readFileSync(join(root, 'src/app/config.ts'), 'utf8');
+const config = ['src/app/config.ts', 'src/app/people-config.ts']
+  .map((file) => readFileSync(join(root, file), 'utf8'))
+  .join(' ');
 const OURS = described(document).filter(({ name }) => name.startsWith('ONCEPER_'));
 
 let home: string;

@@ -79,7 +79,10 @@ function addVerify(audit: Command, act: Act): void {
       act(async (session, options: VerifyOptions) => {
         const { auditKey } = session.config;
         const key = auditKey === null ? null : readKey(auditKey, 'ONCEPER_AUDIT_KEY', createPublicKey);
-        const anchors = [...(await anchorsOfFile(options.anchor)), ...(await anchorOfTemporal(session, options))];
+        const anchors = [
+          ...(await anchorsOfFile(session, options.anchor)),
+          ...(await anchorOfTemporal(session, options)),
+        ];
         const verified = await session.withDatabase((db) => verifyAudit(db, { anchors, key }));
         const findings = verified.findings.map((finding) => ({ ...finding, text: findingText(finding) }));
         session.answer({ ...verified, findings }, renderVerified(verified));
@@ -88,9 +91,12 @@ function addVerify(audit: Command, act: Act): void {
     );
 }
 
-async function anchorsOfFile(file: string | undefined): Promise<readonly Anchor[]> {
+async function anchorsOfFile(session: Session, file: string | undefined): Promise<readonly Anchor[]> {
   if (file === undefined) return [];
-  const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+  const lines = createInterface({
+    input: createReadStream(session.pathOfFile(file)),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  });
   try {
     return await anchorsIn(lines, file);
   } catch (error) {

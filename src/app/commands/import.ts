@@ -41,10 +41,11 @@ interface Stored {
 
 function store(session: Session, file: string, source: string): Promise<Stored> {
   const { registry } = session;
+  const path = session.pathOfFile(file);
   return session.withDatabase(async (db) => {
     const { rule } = await activeRuleOf(db, registry, 'settlement');
     const { id: actor } = await session.actor();
-    const imported = await importFile({ connect: () => connect(db), file, source, actor, rule });
+    const imported = await importFile({ connect: () => connect(db), file, path, source, actor, rule });
     return { imported, rule, now: await clockOf(db) };
   });
 }

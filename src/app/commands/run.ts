@@ -132,7 +132,7 @@ async function follow(
   if (options.wait !== true || isSettled(decided)) return decided;
   let said = '';
   return watchRun(db, run, {
-    enough: isSettled,
+    enough: (report) => isSettled(report) || session.left.aborted,
     withinMs: null,
     onRead(report) {
       const sentence = sentenceOf(report);

@@ -32,7 +32,8 @@ export async function importFile(request: ImportRequest): Promise<Imported> {
     const now = await inTransaction(client, (tx) => preparePeriodsAhead(tx, request.rule));
     return inTransaction(client, async (tx) => {
       await lockSource(tx, request.source);
-      const of = { path: request.file, source, context: rowContext(request, now), importId: await nextImportId(tx) };
+      const path = request.path ?? request.file;
+      const of = { path, source, context: rowContext(request, now), importId: await nextImportId(tx) };
       return (await importDirectly(client, tx, request, of)) ?? (await importStaged(client, tx, request, of));
     });
   });

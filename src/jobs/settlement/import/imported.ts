@@ -6,7 +6,10 @@ import type { Refusal } from './refusals.ts';
 export interface ImportRequest {
   /** A connection of its own for the import; it is released when the import ends. */
   readonly connect: () => Promise<pg.PoolClient>;
+  /** The name of the file, for whoever reads of it. */
   readonly file: string;
+  /** Where its bytes are, when that is elsewhere. */
+  readonly path?: string;
   readonly source: string;
   readonly actor: string;
   readonly rule: JobRule;
