@@ -1,5 +1,5 @@
 -- Purpose: a worker writes as a process, never as a person; and it freezes delivery but never lifts a freeze (docs/roles.md).
--- Lock cost: none but on the catalogue.
+-- Lock cost: SHARE ROW EXCLUSIVE on onceper.approval for a moment; no row is read.
 
 -- Whose name this login may write under: any, where it has verified people; else a process's, or that of whoever asked for the run,
 -- in the transaction that stores what was decided on it.
