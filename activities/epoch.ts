@@ -26,13 +26,15 @@ export async function look(services: ActivityServices, remembered: Looked | null
   const { identity, head, fall } = await transaction(db, { lockTimeout: 10_000, label: 'epoch' }, async (tx) => {
     // Under the row's lock: a copy that is put in place between the look and the count would be remembered as the original.
     const found = await lockIdentity(tx);
+    // The head before the comparison: read after it, one that was cut in between would be anchored as if it had been borne out.
+    const head = await auditHead(tx);
     const fall = before === null ? null : await auditFall(tx, before);
     const reason = (remembered === null ? null : rewindReason(remembered, found)) ?? fall;
     const isFrozen = reason !== null && (await freezeDelivery(tx, reason));
     if (reason !== null && remembered !== null) await raiseEpoch(tx, remembered.epoch);
     const identity = await advanceEpoch(tx);
     if (isFrozen) await reportFreeze(services, tx, { reason, key: null, run: null });
-    return { identity, head: await auditHead(tx), fall };
+    return { identity, head, fall };
   });
   if (before === null || fall === null) return { ...identity, audit: services.anchor(head) };
   log({ event: 'audit_fell', anchored: before.seq, head: head.seq.toString(), reason: fall });

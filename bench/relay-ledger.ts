@@ -12,6 +12,7 @@ import { createSettlementJob } from '../src/jobs/settlement/settlement.ts';
 import { runRelay } from '../src/relay/relay.ts';
 import { type Database, openDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrate.ts';
+import { PAST_GUARDS } from '../test/support/forced.ts';
 import { spreadOf } from './figures.ts';
 
 /** Calls in flight, of the relay and of whatever it is compared with. */
@@ -79,16 +80,18 @@ export async function insertKey(db: Database, period: string, effects: number): 
     [key, period, effects],
   );
   await db.query(
-    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
+    `with ${PAST_GUARDS}
+     insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
      select n.number, $1, 'm-' || i, 'payout', 'bank',
             '{"amount":"' || 100 + i || '","currency":"GBP","destination":"m-' || i || '","reference":"' || n.number || '"}', 1
-       from generate_series(1, $2::int4) i, lateral (select $1 || ':m-' || i || ':GBP:payout' as number) n`,
+       from past, generate_series(1, $2::int4) i, lateral (select $1 || ':m-' || i || ':GBP:payout' as number) n`,
     [key, effects],
   );
   await db.query(
-    `insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
+    `with ${PAST_GUARDS}
+     insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
                                  release, delivering, result, done_at, period_ends)
-     values ($1, 'settlement', $2, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'bench', true, '{}', clock_timestamp(), clock_timestamp())`,
+     select $1, 'settlement', $2, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'bench', true, '{}', clock_timestamp(), clock_timestamp() from past`,
     [key, period],
   );
   await db.query('vacuum analyze onceper.outbox');

@@ -20,9 +20,4 @@ create trigger intent_append_only before update or delete on onceper.intent
   for each row execute function onceper.refuse_change('intent_append_only');
 
 grant select on onceper.intent to onceper_worker, onceper_operator, onceper_auditor, onceper_reader;
-do $$
-begin
-  if exists (select from pg_roles where rolname = 'onceper_server') then
-    grant select, insert on onceper.intent to onceper_server;
-  end if;
-end $$;
+grant select, insert on onceper.intent to onceper_server, onceper_break_glass;

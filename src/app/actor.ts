@@ -14,7 +14,8 @@ import type { IdentityConfig } from './people-config.ts';
 export async function actorOf(identity: IdentityConfig): Promise<Actor> {
   if (identity.token !== null) return actorOfToken(identity.token, identity);
   const { isEmbedded, actor, osUser, roles } = identity;
-  if (isEmbedded) return { id: actor === null ? actorId('os', osUser) : normaliseActorId(actor), name: null, roles };
+  if (isEmbedded)
+    return { id: actor === null ? actorId('os', osUser) : normaliseActorId(actor), name: null, roles, token: null };
   if (actor !== null) {
     throw new OnceperError({
       code: 'bad_configuration',
@@ -23,7 +24,7 @@ export async function actorOf(identity: IdentityConfig): Promise<Actor> {
       at: 'ONCEPER_ACTOR',
     });
   }
-  return { id: actorId('os', osUser), name: null, roles: ['viewer'] };
+  return { id: actorId('os', osUser), name: null, roles: ['viewer'], token: null };
 }
 
 /** The signatures that a key of each kind may have made; a token never chooses its own. */
@@ -91,7 +92,7 @@ export async function actorOfToken(token: string, identity: IdentityConfig): Pro
       clockTolerance: CLOCKS_DIFFER_S,
     });
     const name = typeof payload['name'] === 'string' ? payload['name'] : null;
-    return { id: actorId('user', payload.sub ?? ''), name, roles: rolesOf(payload['roles']) };
+    return { id: actorId('user', payload.sub ?? ''), name, roles: rolesOf(payload['roles']), token };
   } catch (error) {
     if (error instanceof OnceperError) throw error;
     throw tokenFault(error);

@@ -17,7 +17,7 @@ import type { Session } from './session.ts';
 export async function personOf({ identity, server }: Config): Promise<Actor> {
   if (server.breakGlass === null || identity.token !== null || identity.isEmbedded) return actorOf(identity);
   const id = normaliseActorId(`break-glass:${identity.osUser}`);
-  return { id, name: null, roles: ['viewer', 'operator', 'approver'] };
+  return { id, name: null, roles: ['viewer', 'operator', 'approver'], token: null };
 }
 
 /**

@@ -12,6 +12,8 @@ export interface Actor {
   readonly id: string;
   readonly name: string | null;
   readonly roles: readonly Role[];
+  /** The signed text that the actor was verified from, which proves a decision; null where the operating system says who it is. */
+  readonly token: string | null;
 }
 
 /** Where an actor comes from; the word before the colon of an id. */

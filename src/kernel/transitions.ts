@@ -1,6 +1,7 @@
 /**
  * A life: for each state the states it may become. A state with no successor is final. The lists are drawn in
- * ARCHITECTURE.md and walked by test/kernel/transitions.test.ts; the store's where clauses are their enforcement.
+ * ARCHITECTURE.md and walked by test/kernel/transitions.test.ts. The store's where clauses keep to them, and the database refuses
+ * whatever else is written: onceper.transition holds the same lists (`STORED_LIVES`).
  */
 export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
@@ -70,6 +71,19 @@ const ATTEMPT_OUTCOMES = [
   'cancelled',
 ] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** An attempt ends once, and how it ended stands. */
+const ATTEMPT_LIFE: Transitions<AttemptOutcome | 'open'> = {
+  open: ATTEMPT_OUTCOMES,
+  done: [],
+  failed: [],
+  worker_lost: [],
+  shutdown: [],
+  lease_lost: [],
+  lease_expired: [],
+  superseded: [],
+  cancelled: [],
+};
 
 export type EffectState =
   | 'pending'
@@ -145,3 +159,22 @@ export const BACKFILL_PERIOD_LIFE: Transitions<BackfillPeriodState> = {
   cancelled: [],
   left: [],
 };
+
+/** A life that the database guards: which rows have it is said in migrations/0031, and in which states they are made here. */
+export interface StoredLife {
+  readonly machine: string;
+  readonly born: readonly string[];
+  readonly life: Transitions<string>;
+}
+
+/** What onceper.transition holds, neither more nor less; a birth is a transition from `none`. */
+export const STORED_LIVES: readonly StoredLife[] = [
+  { machine: 'run', born: DECISIONS, life: RUN_LIFE },
+  // Skipped is one that nobody had started, done an adjustment, which has no run.
+  { machine: 'action', born: ['admitted', 'skipped', 'done'], life: ACTION_LIFE },
+  { machine: 'attempt', born: ['open'], life: ATTEMPT_LIFE },
+  { machine: 'effect', born: ['pending'], life: EFFECT_LIFE },
+  { machine: 'period', born: ['open'], life: PERIOD_LIFE },
+  { machine: 'approval', born: ['requested'], life: APPROVAL_LIFE },
+  { machine: 'backfill_period', born: ['waiting', 'left'], life: BACKFILL_PERIOD_LIFE },
+];

@@ -134,9 +134,19 @@ export async function expireApproval(tx: Tx, id: string): Promise<boolean> {
   return rowCount === 1;
 }
 
+/** The signed token that a decider was verified from, stored beside the decision; null where no token says who acts. */
+export interface Proof {
+  readonly token: string | null;
+}
+
+interface Changed {
+  readonly changed: number;
+}
+
 /**
  * Decides a request, once: of any number of deciders at one moment one gets true. Approving names the digest that was shown;
- * whoever asked or edited last affects no row, and a constraint refuses them besides.
+ * whoever asked or edited last affects no row, and a constraint refuses them besides. A decision by a login that the guards bind
+ * needs its proof: the database refuses it without a token of `actor` that is in time.
  */
 export async function decideApproval(
   tx: Tx,
@@ -146,26 +156,41 @@ export async function decideApproval(
     readonly actor: string;
     readonly reason: string | null;
     readonly digest: string | null;
-  },
+  } & Proof,
 ): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `update onceper.approval
-        set state = $2, decided_by = $3, decided_at = clock_timestamp(), decision_reason = $4
-      where id = $1 and state = 'requested' and expires_at > clock_timestamp()
-        and ($2 = 'rejected' or (digest = $5 and requested_by <> $3 and edited_by <> $3))`,
-    [decision.id, decision.to, decision.actor, decision.reason, decision.digest],
+  const { rows } = await tx.query<Changed>(
+    `with decided as (
+       update onceper.approval
+          set state = $2, decided_by = $3, decided_at = clock_timestamp(), decision_reason = $4
+        where id = $1 and state = 'requested' and expires_at > clock_timestamp()
+          and ($2 = 'rejected' or (digest = $5 and requested_by <> $3 and edited_by <> $3))
+       returning id, revision),
+     proven as (
+       insert into onceper.decision_proof (approval, revision, verb, actor, token)
+       select id, revision, case $2 when 'approved' then 'approve' else 'reject' end, $3, $6 from decided where $6::text is not null)
+     select count(*)::int4 as changed from decided`,
+    [decision.id, decision.to, decision.actor, decision.reason, decision.digest, decision.token],
   );
-  return rowCount === 1;
+  return rows[0]?.changed === 1;
 }
 
 /** Marks an approved request as executed, in the transaction that does what it allows; false where it is not approved. */
-export async function markExecuted(tx: Tx, id: string, actor: string): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `update onceper.approval set state = 'executed', executed_by = $2, executed_at = clock_timestamp()
-      where id = $1 and state = 'approved' and expires_at > clock_timestamp()`,
-    [id, actor],
+export async function markExecuted(
+  tx: Tx,
+  { id, actor, token }: { readonly id: string; readonly actor: string } & Proof,
+): Promise<boolean> {
+  const { rows } = await tx.query<Changed>(
+    `with executed as (
+       update onceper.approval set state = 'executed', executed_by = $2, executed_at = clock_timestamp()
+        where id = $1 and state = 'approved' and expires_at > clock_timestamp()
+       returning id, revision),
+     proven as (
+       insert into onceper.decision_proof (approval, revision, verb, actor, token)
+       select id, revision, 'execute', $2, $3 from executed where $3::text is not null)
+     select count(*)::int4 as changed from executed`,
+    [id, actor, token],
   );
-  return rowCount === 1;
+  return rows[0]?.changed === 1;
 }
 
 /** Marks an approved request as stale: the world is no longer what was shown. */

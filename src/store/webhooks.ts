@@ -127,7 +127,7 @@ export async function moveToldEffect(
   verdict: Verdict,
   settle: Settle,
 ): Promise<bigint | null> {
-  const fence = await writeVerdict(tx, effect, verdict);
+  const fence = await writeThrough(tx, effect, verdict);
   if (fence === null || !movesMoney(effect.number)) return fence;
   const { number, key, subject } = effect;
   const fate = (state: FinalEffect['state']) => settle(tx, [{ number, key, subject, state }]);
@@ -136,6 +136,13 @@ export async function moveToldEffect(
   if (state === 'succeeded' || (state === 'returned' && effect.state !== 'succeeded')) await fate('succeeded');
   if (state === 'returned') await fate('returned');
   return fence;
+}
+
+/** Writes a verdict; what was returned has succeeded first, for the row as for the books. */
+async function writeThrough(tx: Tx, effect: ToldEffect, verdict: Verdict): Promise<bigint | null> {
+  if (verdict.state !== 'returned' || effect.state === 'succeeded') return writeVerdict(tx, effect, verdict);
+  const fence = await writeVerdict(tx, effect, { ...verdict, state: 'succeeded' });
+  return fence === null ? null : writeVerdict(tx, { ...effect, state: 'succeeded', fence }, verdict);
 }
 
 async function writeVerdict(tx: Tx, effect: ToldEffect, verdict: Verdict): Promise<bigint | null> {

@@ -33,16 +33,16 @@ beforeAll(async () => {
 describe('without a token', () => {
   test('the user of a machine with embedded servers acts, in the configured roles', async () => {
     const actor = await actorOf({ ...BARE, isEmbedded: true, roles: ['operator'] });
-    expect(actor).toEqual({ id: 'os:alice', name: null, roles: ['operator'] });
+    expect(actor).toEqual({ id: 'os:alice', name: null, roles: ['operator'], token: null });
   });
 
   test('ONCEPER_ACTOR names another person there', async () => {
     const actor = await actorOf({ ...BARE, isEmbedded: true, actor: 'os:Bob' });
-    expect(actor).toEqual({ id: 'os:bob', name: null, roles: BARE.roles });
+    expect(actor).toEqual({ id: 'os:bob', name: null, roles: BARE.roles, token: null });
   });
 
   test('with any other database the user may read, under no name but their own', async () => {
-    expect(await actorOf(BARE)).toEqual({ id: 'os:alice', name: null, roles: ['viewer'] });
+    expect(await actorOf(BARE)).toEqual({ id: 'os:alice', name: null, roles: ['viewer'], token: null });
     await expect(actorOf({ ...BARE, actor: 'os:bob' })).rejects.toMatchObject({
       code: 'bad_configuration',
       at: 'ONCEPER_ACTOR',
@@ -57,8 +57,9 @@ describe('a token', () => {
     (await as(subject, ...roles))['ONCEPER_TOKEN'] ?? '';
 
   test('names its subject, in its one spelling, whatever the operating system says', async () => {
-    const actor = await given(await signed('Bob', 'approver', 'payroll-admin'), { isEmbedded: true, actor: 'os:eve' });
-    expect(actor).toEqual({ id: 'user:bob', name: null, roles: ['approver'] });
+    const token = await signed('Bob', 'approver', 'payroll-admin');
+    const actor = await given(token, { isEmbedded: true, actor: 'os:eve' });
+    expect(actor).toEqual({ id: 'user:bob', name: null, roles: ['approver'], token });
     expect((await given(await signed('BOB', 'operator'))).id).toBe(actor.id);
   });
 

@@ -75,7 +75,7 @@ test('a posting that is no posting is refused by its word, and nothing is asked'
 test('what was approved by a command that died before it was done names the command that does it', async () => {
   const line = ['skip', 'settlement:2026-05', '--reason', 'by letter', '--json'];
   const { id, digest } = documentOf<Asked>(await ann(...line)).approval;
-  await approveRequest(bench.db, { id, digest, actor: 'user:bob', reason: null });
+  await approveRequest(bench.db, { token: null, id, digest, actor: 'user:bob', reason: null });
   expect(await bob('approvals', 'approve', id, '--digest', digest)).toMatchObject({
     code: 3,
     err: expect.stringMatching(new RegExp(`^already_decided: it is approved already.*approvals execute ${id}`)),

@@ -39,7 +39,7 @@ beforeAll(async () => {
   for (const { text, values } of [insert('onceper.rule', { body: JSON.stringify(RULE) }), insert('onceper.job')])
     await db.query(text, values);
   person = await createLogin('person', 'onceper_operator');
-  firefighter = await createLogin('firefighter', 'onceper_owner');
+  firefighter = await createLogin('firefighter', 'onceper_break_glass');
 });
 
 afterAll(async () => {

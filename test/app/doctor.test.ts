@@ -6,6 +6,7 @@ import { parseRule } from '../../src/jobs/rule.ts';
 import { clockOf } from '../../src/store/database.ts';
 import { createStory, type Story } from '../ops/story.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { testPool } from '../support/ledger.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, tinyRule } from '../support/tiny-job.ts';
@@ -103,7 +104,8 @@ describe('doctor', () => {
     });
     gaps['GBP'] = 5n;
     await story.db.query(`update onceper.outbox set due_at = clock_timestamp() - interval '1 hour'`);
-    await story.db.query(
+    await forced(
+      story.db,
       `update onceper.outbox set state = 'needs_attention' where number = (select min(number) from onceper.outbox)`,
     );
     const { exit, row } = await doctor();

@@ -24,7 +24,12 @@ test('every text becomes an id that the audit takes, and stays what it is', () =
 });
 
 test('whoever has a role may read; neither of the others includes the other', () => {
-  const actor = (...roles: readonly ('viewer' | 'operator' | 'approver')[]) => ({ id: 'user:a', name: null, roles });
+  const actor = (...roles: readonly ('viewer' | 'operator' | 'approver')[]) => ({
+    id: 'user:a',
+    name: null,
+    roles,
+    token: null,
+  });
   expect(mayAct(actor('operator'), 'viewer')).toBe(true);
   expect(mayAct(actor('operator'), 'approver')).toBe(false);
   expect(mayAct(actor('approver'), 'operator')).toBe(false);

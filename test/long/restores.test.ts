@@ -3,6 +3,7 @@ import { Draw } from '../../src/jobs/settlement/sample/draw.ts';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
 import { deliverAll, FAST, gatewayTo, servicesOf } from '../relay/harness.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffects, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
@@ -31,7 +32,8 @@ async function backUp(key: string, name: number): Promise<void> {
 /** Puts them back, with the postings of then; leases that they held have ended meanwhile. */
 async function restore(key: string, name: number): Promise<void> {
   const columns = PASTE.split(', ').filter((column) => column !== 'due_at');
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox o set ${columns.map((column) => `${column} = b.${column}`).join(', ')}, due_at = clock_timestamp()
        from public.backup b where b.number = o.number and b.name = $2 and o.key = $1`,
     [key, name],

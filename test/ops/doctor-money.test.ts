@@ -3,6 +3,7 @@ import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
 import { checkInTransit, checkWebhooks } from '../../src/ops/doctor-money.ts';
 import { storeWebhook } from '../../src/store/webhooks.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, insertEffects, TEST_JOB, testRegistry, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -10,7 +11,7 @@ let key: string;
 let books: Record<string, bigint>;
 
 beforeEach(async () => {
-  await ledger.db.query(`update onceper.outbox set state = 'failed' where state <> 'failed'`);
+  await forced(ledger.db, `update onceper.outbox set state = 'failed' where state <> 'failed'`);
   key = await ledger.freshKey();
 });
 
@@ -24,7 +25,8 @@ const check = () => checkInTransit(ledger.db, withBooks(), TEST_JOB);
 test('in transit by the books is what the outbox has not finished, whatever unfinished means', async () => {
   const numbers = await insertEffects(ledger.db, key, 5);
   const states = ['pending', 'unknown', 'needs_attention', 'dead', 'failed'];
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox o set state = n.state from unnest($1::text[], $2::text[]) as n (number, state) where o.number = n.number`,
     [numbers, states],
   );

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { checkNotices } from '../../src/ops/doctor-notices.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, insertNotice, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -11,7 +12,8 @@ beforeEach(async () => {
 
 /** Makes a notice one that was tried so many minutes ago, with this code. */
 async function tried(number: string, minutes: number, code: string): Promise<void> {
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox set attempts = 3, state = 'unknown', code = $3,
             first_sent_at = clock_timestamp() - $2 * interval '1 minute' where number = $1`,
     [number, minutes, code],

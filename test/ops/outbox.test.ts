@@ -10,6 +10,7 @@ import { lockCleaning } from '../../src/store/outbox-clean.ts';
 import { clearDelivering } from '../../src/store/outbox-clear.ts';
 import { documentOf, typed } from '../app/command-line.ts';
 import { age, deliverAll, FAST, gatewayTo, rowOf, servicesOf } from '../relay/harness.ts';
+import { forced } from '../support/forced.ts';
 import { fates, insertEffect, insertEffects, testRegistry, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
@@ -36,7 +37,8 @@ async function against(settings: StatedSettings, options: Parameters<typeof gate
 
 async function inState(state: string, counterpartyId: string | null = null): Promise<string> {
   const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox
         set state = $2, attempts = 1, fence = 4, first_sent_at = clock_timestamp(), last_sent_at = clock_timestamp(),
             counterparty_id = $3, lookups = 200, due_at = clock_timestamp() + interval '1 hour'
@@ -135,7 +137,7 @@ test('what has a fate or is in hand can not be retried, and what does not exist 
 
 test('the list shows what waits for a person, a page at a time', async () => {
   await insertEffects(ledger.db, key, 3);
-  await ledger.db.query(`update onceper.outbox set state = 'dead' where key = $1`, [key]);
+  await forced(ledger.db, `update onceper.outbox set state = 'dead' where key = $1`, [key]);
   const states = ['dead', 'needs_attention'] as const;
   const first = await listOutbox(ledger.db, { states, key, after: null, limit: 2 });
   expect(first.effects).toMatchObject([{ key, state: 'dead', currency: 'GBP', amount: '101' }, { key }]);
@@ -166,7 +168,8 @@ test('cleaning takes old records of finished effects in batches, and never an ef
        from unnest($1::text[]) n, generate_series(1, 25) f`,
     [[done, undone]],
   );
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox set state = 'failed', final_at = clock_timestamp() - interval '95 days' where number = $1`,
     [done],
   );

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Gateway } from '../../src/gateway/port.ts';
 import type { RelayEvent } from '../../src/relay/events.ts';
 import { useTestCounterparties } from '../support/counterparty.ts';
+import { forced } from '../support/forced.ts';
 import { fates, insertEffect, useTestLedger } from '../support/ledger-rows.ts';
 import { deliverAll, FAST, gatewayTo, rowOf, servicesOf } from './harness.ts';
 
@@ -77,7 +78,8 @@ test('a reference that is not ours is for a person in a send’s answer, and pro
 });
 
 test('another transfer than the one that it was accepted as is for a person, and the recorded id stays', async () => {
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox
         set state = 'pending_external', attempts = 1, counterparty_id = 'tr_0',
             first_sent_at = clock_timestamp(), last_sent_at = clock_timestamp()

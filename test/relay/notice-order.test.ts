@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { retryEffect } from '../../src/ops/outbox.ts';
 import { relayOnce, runRelay } from '../../src/relay/relay.ts';
 import { noticeCounts } from '../../src/store/outbox-read.ts';
+import { forced } from '../support/forced.ts';
 import { insertNotice, useTestLedger } from '../support/ledger-rows.ts';
 import { type Treatment, useTestReceivers } from '../support/receiver.ts';
 import { useTestBank } from '../support/simulator.ts';
@@ -51,7 +52,7 @@ describe('per-subject order', () => {
     const [accounting, archive] = [await receiver(), await receiver()];
     const { first, second, secondKey } = await twoMonths();
     const other = await insertNotice(ledger.db, { key: secondKey, receiver: 'archive' });
-    await ledger.db.query(`update onceper.outbox set state = 'dead', code = 'http_400' where number = $1`, [first]);
+    await forced(ledger.db, `update onceper.outbox set state = 'dead', code = 'http_400' where number = $1`, [first]);
     const services = await towards({ accounting, archive });
     await relayOnce(services, QUICK);
     expect(archive.received.map(({ id }) => id)).toEqual([other]);

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { relayOnce } from '../../src/relay/relay.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
+import { forced } from '../support/forced.ts';
 import { fates, insertEffects, useTestLedger } from '../support/ledger-rows.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
@@ -15,7 +16,8 @@ beforeEach(async () => {
 
 /** What a restore does to rows that were copied before they were delivered. */
 async function putBack(numbers: readonly string[]): Promise<void> {
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox set state = 'pending', fence = 0, attempts = 0, lookups = 0, first_sent_at = null, last_sent_at = null,
             due_at = clock_timestamp(), counterparty_id = null, code = null, final_at = null where number = any ($1::text[])`,
     [numbers],

@@ -7,6 +7,7 @@ import {
   type WebhookServer,
   type WebhookServerOptions,
 } from '../../src/relay/webhooks/server.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, type TestLedger, testRegistry } from '../support/ledger-rows.ts';
 
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -91,7 +92,8 @@ export async function sentEffect(
   state = 'pending_external',
 ): Promise<string> {
   const number = await insertEffect(ledger.db, { key, subject: 'm-1' });
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox
         set state = $2, attempts = 1, fence = 2, first_sent_at = clock_timestamp(), last_sent_at = clock_timestamp(),
             counterparty_id = case when $2 in ('pending_external', 'succeeded') then 'tr_1' end,

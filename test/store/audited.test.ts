@@ -10,6 +10,7 @@ import { thawDelivery } from '../../src/store/epoch.ts';
 import { storeOneOff } from '../../src/store/rules.ts';
 import { cancelAction, skipAction } from '../../src/store/stop.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { close, endAttempt, mustClaim, openRunOf, performOne, servicesFor, testPool } from '../support/ledger.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 
@@ -165,10 +166,10 @@ test('cancelling and skipping are audited with who and why, and not where they c
 test('what a person does to an effect is audited with its number', async () => {
   const number = 'tiny:2020-01:s-0001:GBP:payout';
   const by = { number, actor: 'user:ann', reason: 'bank letter' };
-  await db.query(`update onceper.outbox set state = 'dead' where number = $1`, [number]);
+  await forced(db, `update onceper.outbox set state = 'dead' where number = $1`, [number]);
   const entries = await entriesOf(async () => {
     await transaction(db, {}, (tx) => retryApproved(tx, by));
-    await db.query(`update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
+    await forced(db, `update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
     const fate = { fate: 'succeeded', counterpartyId: 'tr_1' } as const;
     await transaction(db, {}, (tx) => resolveEffect(tx, services.registry, { ...by, ...fate }));
     await expect(retryEffect(db, by)).rejects.toMatchObject({ code: 'nothing_to_retry' });

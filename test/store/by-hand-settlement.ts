@@ -52,6 +52,7 @@ export const REFUSED_BY_SETTLEMENT: readonly (readonly [string, Statement])[] = 
   ['assigned_posting_currency_form', insert('settlement.assigned_posting', { currency: 'gbp' })],
   ['assigned_posting_is_signed', insert('settlement.assigned_posting', { ...OTHER_LINE, reason: '' })],
   ['assigned_posting_releases_a_hold', insert('settlement.assigned_posting', RELEASE)],
+  ['assigned_posting_needs_execution', insert('settlement.assigned_posting', OTHER_LINE)],
   ['assigned_posting_immutable', typed('update settlement.assigned_posting set amount = 21')],
   ['assigned_posting_immutable', typed('delete from settlement.assigned_posting')],
   ['document_pk', insert('settlement.document', { key: 'settlement:2026-09' })],

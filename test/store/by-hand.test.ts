@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { REFUSED_BY_GUARDS } from './by-hand-guards.ts';
 import { DONE_ACTION, insert, type Statement, storeLegalRows, typed } from './by-hand-rows.ts';
 import { OPEN, OTHER_LINE, REFUSED_BY_SETTLEMENT } from './by-hand-settlement.ts';
 
@@ -49,7 +50,10 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['action_key_derives_from_period', insert('onceper.action', { key: 'settlement:2026-09:again' })],
   ['action_adj_is_a_number', insert('onceper.action', { key: 'settlement:2026-09:adj-01', adj: '01' })],
   ['action_period_form', insert('onceper.action', { key: 'settlement:2026-09:again', period: '2026-09:again' })],
-  ['action_period_of_kind', insert('onceper.action', { key: 'settlement:2026-W40', period: '2026-W40' })],
+  [
+    'action_period_of_kind',
+    insert('onceper.action', { key: 'settlement:2026-W40', period: '2026-W40', state: 'admitted' }),
+  ],
   [
     'action_adj_delivers_nothing',
     insert('onceper.action', { ...DONE_ACTION, key: 'settlement:2026-08:adj-1', adj: '1', delivering: true }),
@@ -203,6 +207,7 @@ const REFUSED: readonly (readonly [string, Statement])[] = [
   ['item_result_append_only', typed('delete from onceper.item_result')],
   ['item_result_never_truncated', typed('truncate onceper.item_result')],
   ...REFUSED_BY_SETTLEMENT,
+  ...REFUSED_BY_GUARDS,
 ];
 
 let database: TestDatabase;
@@ -215,6 +220,15 @@ beforeAll(async () => {
     await storeLegalRows(tx);
     const open = insert('onceper.approval', { ...ASKED, id: 'a-open', subject: 'run-9' });
     await tx.query(open.text, open.values);
+    const waits = {
+      ...APPROVED,
+      id: 'a-approved',
+      subject: 'run-8',
+      decided_at: '2030-10-01T00:00:00Z',
+      expires_at: '2099-01-01T00:00:00Z',
+    };
+    const approved = insert('onceper.approval', waits);
+    await tx.query(approved.text, approved.values);
   });
 });
 afterAll(async () => {

@@ -5,6 +5,7 @@ import { actionByKey } from '../../src/store/actions.ts';
 import type { Database } from '../../src/store/database.ts';
 import { runsOfKey } from '../../src/store/runs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import {
   claim,
   close,
@@ -227,7 +228,7 @@ test('a backlog over its count or over its oldest age defers, and admits when it
     ['old', 'backlog_age'],
   ] as const) {
     await settle(services, (await openRunOf(services, { job, scheduledAt: '2021-02-01T02:00:00Z' })).run);
-    await db.query(`update onceper.action set done_at = done_at - interval '2 minutes' where job = $1`, [job]);
+    await forced(db, `update onceper.action set done_at = done_at - interval '2 minutes' where job = $1`, [job]);
     const startId = randomUUID();
     const ask = () => openRunOf(services, { job, startId, scheduledAt: '2021-03-01T02:00:00Z' });
     expect(await ask()).toMatchObject({ decision: 'deferred', code });

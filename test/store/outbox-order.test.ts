@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { countOverdueEffects } from '../../src/store/effect-alarms.ts';
 import { reachedLimit } from '../../src/store/limits.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, insertNotice, TEST_JOB, take, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -28,7 +29,8 @@ async function reads(): Promise<{ seqScans: number; fetched: number }> {
 
 test('a take costs what is undelivered, not what was: order is read from the index of the numbers', async () => {
   const key = await ledger.freshKey();
-  await one.query(
+  await forced(
+    one,
     `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, state, counterparty_id,
                                  attempts, first_sent_at)
      select $1 || ':r-' || i || ':XXX:completed', $1, 'r-' || i, 'completed', 'webhook:r-' || i, '{}', 1, 'succeeded', 'x', 1,
@@ -41,7 +43,7 @@ test('a take costs what is undelivered, not what was: order is read from the ind
   await one.query('update onceper.action set delivering = true where key = $1', [key]);
   const told = await insertNotice(one, { key: later, receiver: 'r-7', waitsFor: `${key}:r-7:XXX:completed` });
   const first = await insertNotice(one, { key, receiver: 'accounting' });
-  await one.query(`update onceper.outbox set state = 'dead' where number = $1`, [first]);
+  await forced(one, `update onceper.outbox set state = 'dead' where number = $1`, [first]);
   const waiting = await insertNotice(one, { key: later, receiver: 'accounting', waitsFor: first });
   const before = await reads();
   expect((await takeAll()).map(({ number }) => number)).toEqual([told]);
@@ -49,7 +51,7 @@ test('a take costs what is undelivered, not what was: order is read from the ind
   const after = await reads();
   expect(after.seqScans).toBe(before.seqScans);
   expect(after.fetched - before.fetched).toBeLessThan(40);
-  await one.query(`update onceper.outbox set state = 'failed' where number = $1`, [first]);
+  await forced(one, `update onceper.outbox set state = 'failed' where number = $1`, [first]);
   expect((await takeAll()).map(({ number }) => number)).toEqual([waiting]);
 });
 
@@ -63,7 +65,7 @@ test('what waits for an earlier effect is not overdue, and what is owed to recei
     `update onceper.outbox set due_at = clock_timestamp() - interval '1 hour' where key = any ($1::text[])`,
     [[key, later]],
   );
-  await one.query(`update onceper.action set done_at = clock_timestamp() - interval '1 day' where key = $1`, [later]);
+  await forced(one, `update onceper.action set done_at = clock_timestamp() - interval '1 day' where key = $1`, [later]);
   expect(await countOverdueEffects(one, 60_000)).toBe(1);
   const limits = { runsInFlight: null, backlogEffects: 1, backlogOldestSeconds: 60 };
   expect(await reachedLimit(one, TEST_JOB, limits)).toBeNull();

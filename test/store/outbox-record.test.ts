@@ -5,6 +5,7 @@ import { clearDelivering, keysWithoutWork } from '../../src/store/outbox-clear.t
 import { effectCounts, effectPage, effectStandings } from '../../src/store/outbox-read.ts';
 import { type EffectOutcome, recordOutcomes } from '../../src/store/outbox-record.ts';
 import type { TakenEffect } from '../../src/store/outbox-take.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, insertEffects, TEST_JOB, take as takeFrom, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -109,7 +110,8 @@ describe('delivering', () => {
     await insertEffects(db, key, 2);
     expect(await keysWithoutWork(db, [TEST_JOB])).toEqual([]);
     expect(await clearDelivering(db, key)).toBe(false);
-    await db.query(
+    await forced(
+      db,
       `update onceper.outbox set state = case subject when 'm-1' then 'dead' else 'needs_attention' end where key = $1`,
       [key],
     );

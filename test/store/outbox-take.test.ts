@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type Database, transaction } from '../../src/store/database.ts';
 import { effectCounts } from '../../src/store/outbox-read.ts';
 import { beginResend, releaseTaken, type TakenEffect } from '../../src/store/outbox-take.ts';
+import { forced } from '../support/forced.ts';
 import { insertEffect, insertEffects, TEST_JOB, take as takeFrom, useTestLedger } from '../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -53,7 +54,7 @@ describe('take', () => {
       `update onceper.outbox set due_at = clock_timestamp() + interval '1 hour' where key = $1 and subject = 'm-2'`,
       [key],
     );
-    await db.query(`update onceper.outbox set state = 'dead' where key = $1 and subject = 'm-3'`, [key]);
+    await forced(db, `update onceper.outbox set state = 'dead' where key = $1 and subject = 'm-3'`, [key]);
     expect(await take()).toEqual([]);
     await endLeases();
     expect(await takeFrom(db, 9, 1_000, ['another'])).toEqual([]);
@@ -107,7 +108,7 @@ describe('a re-send', () => {
     const before = await firstSent();
     await beginResend(db, effect, asked);
     expect((await firstSent()).rows).toEqual(before.rows);
-    await db.query(`update onceper.outbox set state = 'pending' where number = $1`, [effect.number]);
+    await forced(db, `update onceper.outbox set state = 'pending' where number = $1`, [effect.number]);
     await endLeases();
     await take();
     expect((await firstSent()).rows).toEqual(before.rows);
@@ -133,7 +134,8 @@ describe('a re-send', () => {
 test('released effects are due at once, as if they had not been taken', async () => {
   await insertEffects(db, key, 2);
   const [fresh] = await take(1);
-  await db.query(
+  await forced(
+    db,
     `update onceper.outbox set state = 'unknown', attempts = 1, first_sent_at = clock_timestamp() where key = $1 and attempts = 0`,
     [key],
   );

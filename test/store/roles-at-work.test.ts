@@ -32,7 +32,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { servicesFor } from '../support/ledger.ts';
 import { useTestBank } from '../support/simulator.ts';
 
-const GROUPS = ['owner', 'worker', 'operator', 'auditor', 'reader'] as const;
+const GROUPS = ['owner', 'worker', 'server', 'operator', 'auditor', 'reader'] as const;
 type Group = (typeof GROUPS)[number];
 
 let database: TestDatabase;
@@ -71,13 +71,19 @@ async function loginOf(group: string): Promise<string> {
   return url.href;
 }
 
+async function forcedState(number: string): Promise<void> {
+  await superuser.query('begin; set local session_replication_role = replica');
+  await superuser.query(`update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
+  await superuser.query('commit');
+}
+
 /** What the server itself said to a refused statement. */
 const denied = { code: 'permission_denied', cause: expect.objectContaining({ code: '42501' }) };
 
 describe('each login can do its work, and no more', () => {
-  test('an operator imports a file, and a worker settles, delivers and watches it', async () => {
+  test('the server imports a file, and a worker settles, delivers and watches it', async () => {
     sample = await importSample(
-      { db: as.operator, actor: 'user:ann', folder },
+      { db: as.server, actor: 'user:ann', folder },
       { merchants: 12, months: 1, subjectsPerSlice: 4 },
     );
     const ours = oursOn({ db: as.worker, actor: 'schedule:settlement' }, sample);
@@ -99,17 +105,17 @@ describe('each login can do its work, and no more', () => {
     await deliveryState(services, sample.key);
   });
 
-  test('an operator compares the ledger with what the counterparty has paid, and reads who the database is', async () => {
+  test('the server compares the ledger with what the counterparty has paid, and reads who the database is', async () => {
     const { url } = await bank.start();
     const gateway = createHttpGateway({ url, keyWindowMs: 86_400_000, visibilityDelayMs: 0, timeoutMs: 5_000 });
     const registry = createRegistry([createSettlementJob()]);
-    const parts = { db: as.operator, registry, gateway };
+    const parts = { db: as.server, registry, gateway };
     const found = await compareWithCounterparty(parts, '1970-01-01T00:00:00Z', () => Promise.resolve());
     // Another counterparty, which has paid nobody.
     expect(found).toMatchObject({ known: 0, lost: [], twice: [] });
     expect(found.unlisted.length).toBeGreaterThan(0);
     await gateway.close();
-    expect(await readIdentity(as.operator)).toMatchObject({ timeline: 1 });
+    expect(await readIdentity(as.server)).toMatchObject({ timeline: 1 });
   });
 
   test('a worker stores and applies what the counterparty says', async () => {
@@ -134,33 +140,33 @@ describe('each login can do its work, and no more', () => {
     return { id: effect?.counterpartyId, status: 'returned', reference: number, amount, currency, destination };
   }
 
-  test('an operator acts on effects, keys, schedules and a freeze, each audited', async () => {
-    const { rows } = await as.operator.query<{ number: string }>(
+  test('the server acts on effects, keys, schedules and a freeze, each audited', async () => {
+    const { rows } = await as.server.query<{ number: string }>(
       `select number from onceper.outbox where state = 'succeeded' order by number limit 1`,
     );
     const number = rows[0]?.number ?? '';
-    await superuser.query(`update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
+    await forcedState(number);
     const by = { number, actor: 'user:ann', reason: 'bank letter' };
-    await retryEffect(as.operator, by);
-    await superuser.query(`update onceper.outbox set state = 'needs_attention' where number = $1`, [number]);
-    const stillHeld = await as.operator.query(`select from settlement.posting where key = $1 and kind = 'paid'`, [
+    await retryEffect(as.server, by);
+    await forcedState(number);
+    const stillHeld = await as.server.query(`select from settlement.posting where key = $1 and kind = 'paid'`, [
       sample.key,
     ]);
     expect(stillHeld.rowCount).toBeGreaterThan(0);
     await expect(
-      transaction(as.operator, {}, (tx) =>
+      transaction(as.server, {}, (tx) =>
         resolveEffect(tx, sample.registry, { ...by, fate: 'failed', counterpartyId: null }),
       ),
     ).rejects.toMatchObject({ code: 'constraint' });
-    expect(await cancelAction(as.operator, { ...by, key: sample.key, lockTimeout: 1_000 })).toMatchObject({
+    expect(await cancelAction(as.server, { ...by, key: sample.key, lockTimeout: 1_000 })).toMatchObject({
       kind: 'not_stoppable',
     });
     const oneOff = { job: 'settlement', at: '2030-01-01T02:00:00Z', reason: 'a rehearsal', actor: 'user:ann' };
-    await transaction(as.operator, {}, (tx) => storeOneOff(tx, oneOff));
+    await transaction(as.server, {}, (tx) => storeOneOff(tx, oneOff));
     expect(await freezeDelivery(as.worker, 'a test')).toBe(true);
-    expect(await thawDelivery(as.operator)).toBe(true);
-    expect((await cleanOutbox(as.operator, { olderMs: 86_400_000 })).kind).toBe('done');
-    expect((await listAudit(as.operator, { ...ANY, actor: 'user:ann' })).entries.map(({ verb }) => verb)).toEqual([
+    expect(await thawDelivery(as.server)).toBe(true);
+    expect((await cleanOutbox(as.server, { olderMs: 86_400_000 })).kind).toBe('done');
+    expect((await listAudit(as.server, { ...ANY, actor: 'user:ann' })).entries.map(({ verb }) => verb)).toEqual([
       'one-off',
       'retry',
     ]);
@@ -179,7 +185,7 @@ describe('each login can do its work, and no more', () => {
   });
 
   test('nobody at work may change or delete an entry of the audit, or move its head', async () => {
-    for (const group of ['worker', 'operator', 'auditor', 'reader'] as const) {
+    for (const group of ['worker', 'server', 'operator', 'auditor', 'reader'] as const) {
       for (const statement of [
         `update onceper.audit set actor = 'os:eve'`,
         'delete from onceper.audit',
@@ -254,6 +260,9 @@ test('a login that is no superuser migrates a database of its own, and becomes a
 });
 
 test('the migrations name each group once, and give none of them to a person', () => {
-  const sql = readFileSync(path.join(import.meta.dirname, '../../migrations/0008_audit.sql'), 'utf8');
+  const files = ['0008_audit.sql', '0030_server_role.sql'];
+  const sql = files
+    .map((file) => readFileSync(path.join(import.meta.dirname, '../../migrations', file), 'utf8'))
+    .join('');
   for (const group of GROUPS) expect(sql).toContain(`'onceper_${group}'`);
 });

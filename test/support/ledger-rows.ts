@@ -5,6 +5,7 @@ import type { Tx } from '../../src/kernel/sql.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { type TakenEffect, takeDueEffects } from '../../src/store/outbox-take.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { PAST_GUARDS } from './forced.ts';
 
 /** The job of rows that a test writes into the ledger by hand: it delivers, and posts what became of each effect. */
 export const TEST_JOB = 'payroll';
@@ -37,9 +38,11 @@ async function insertTestJob(tx: Tx): Promise<void> {
 /** Writes an action of the test job that is done and delivering, and whose period ended so many hours ago, whatever its name. */
 async function insertDoneAction(tx: Tx, key: string, endedHoursAgo: number | null): Promise<void> {
   await tx.query(
-    `insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
+    `with ${PAST_GUARDS}
+     insert into onceper.action (key, job, period, state, fence, owner_run, lease_until, fingerprint, overrides, rule_version,
                                  release, delivering, result, done_at, period_ends)
-     values ($1, $2, $3, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'test', true, '{}', clock_timestamp(), clock_timestamp() - $4 * interval '1 hour')`,
+     select $1, $2, $3, 'done', 1, 'run-1', clock_timestamp(), '-', '{}', 1, 'test', true, '{}', clock_timestamp(),
+            clock_timestamp() - $4 * interval '1 hour' from past`,
     [key, TEST_JOB, key.slice(TEST_JOB.length + 1), endedHoursAgo],
   );
 }
@@ -51,8 +54,9 @@ export async function insertEffect(
 ): Promise<string> {
   const number = testNumber(effect.key, effect.subject);
   await tx.query(
-    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
-     values ($1, $2, $3, 'payout', 'bank', $4, 1)`,
+    `with ${PAST_GUARDS}
+     insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
+     select $1, $2, $3, 'payout', 'bank', $4, 1 from past`,
     [number, effect.key, effect.subject, effect.body ?? testBody(number)],
   );
   return number;
@@ -61,10 +65,11 @@ export async function insertEffect(
 /** Writes `count` pending effects of a key, with subjects m-1, m-2, …; returns their numbers in that order. */
 export async function insertEffects(tx: Tx, key: string, count: number): Promise<string[]> {
   const { rows } = await tx.query<{ number: string }>(
-    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
+    `with ${PAST_GUARDS}
+     insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence)
      select n.number, $1, 'm-' || i, 'payout', 'bank',
             '{"amount":"' || 100 + i || '","currency":"GBP","destination":"m-' || i || '","reference":"' || n.number || '"}', 1
-       from generate_series(1, $2::int4) i, lateral (select $1 || ':m-' || i || ':GBP:payout' as number) n
+       from past, generate_series(1, $2::int4) i, lateral (select $1 || ':m-' || i || ':GBP:payout' as number) n
      returning number`,
     [key, count],
   );
@@ -79,8 +84,9 @@ export async function insertNotice(
   const { key, receiver, waitsFor = null } = notice;
   const number = `${key}:${receiver}:XXX:completed`;
   await tx.query(
-    `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, waits_for)
-     values ($1, $2, $3, 'completed', 'webhook:' || $3, $4, 1, $5)`,
+    `with ${PAST_GUARDS}
+     insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, waits_for)
+     select $1, $2, $3::text, 'completed', 'webhook:' || $3::text, $4, 1, $5 from past`,
     [number, key, receiver, JSON.stringify({ specversion: '1.0', id: number, subject: key }), waitsFor],
   );
   return number;

@@ -1,4 +1,5 @@
 import type { Tx } from '../../src/kernel/sql.ts';
+import { PAST_GUARDS } from './forced.ts';
 
 /**
  * What an executed approval leaves behind for a held run, without the asking and deciding, in one statement: a waiver of what it
@@ -6,7 +7,7 @@ import type { Tx } from '../../src/kernel/sql.ts';
  */
 export async function waive(tx: Tx, startId: string): Promise<boolean> {
   const { rows } = await tx.query<{ signed: number }>(
-    `with held as (
+    `with ${PAST_GUARDS}, held as (
        select r.start_id, r.job_id, r.key, r.code, coalesce(a.fence, 0) as fence
          from onceper.run r left join onceper.action a on a.key = r.key
         where r.start_id = $1 and r.decision = 'held'
@@ -16,7 +17,7 @@ export async function waive(tx: Tx, startId: string): Promise<boolean> {
           decided_by, decided_at, executed_by, executed_at)
        select gen_random_uuid()::text, 'held_run', start_id, job_id, key, '{}', 'seen', '{}', repeat('0', 64), 'executed',
               'os:ann', 'os:ann', clock_timestamp() + interval '1 day', 'os:bob', clock_timestamp(), 'os:bob', clock_timestamp()
-         from held
+         from past, held
        returning id, subject
      ), given as (
        insert into onceper.waiver (run, code, fence, approval)

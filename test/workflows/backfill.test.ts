@@ -6,6 +6,7 @@ import { effectCounts } from '../../src/store/outbox-read.ts';
 import { runsOfKey } from '../../src/store/runs.ts';
 import { documentOf, NOBODY } from '../app/command-line.ts';
 import { deliverAll, FAST, gatewayTo } from '../relay/harness.ts';
+import { forced } from '../support/forced.ts';
 import { close, endAttempt, mustClaim, openRunOf, performOne, servicesFor } from '../support/ledger.ts';
 import { useTestBank } from '../support/simulator.ts';
 import { waitFor } from '../support/wait.ts';
@@ -90,7 +91,7 @@ test('months that are done, half paid, failed half-way and running: nothing, not
   for (const slice of [0, 1, 2]) await performOne(services, failed, slice);
   const boom = { outcome: 'failed', code: 'boom', detail: null, slicesBegun: 1 } as const;
   await endAttempt(services, { key: failed.key, fence: failed.fence, ...boom });
-  await people.db.query(`update onceper.action set state = 'exhausted' where key = $1`, [failed.key]);
+  await forced(people.db, `update onceper.action set state = 'exhausted' where key = $1`, [failed.key]);
   const running = await admit(4);
   const before = await actionByKey(people.db, running.key);
 

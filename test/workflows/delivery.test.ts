@@ -3,6 +3,7 @@ import { actionByKey } from '../../src/store/actions.ts';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { clearDelivering } from '../../src/store/outbox-clear.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
@@ -42,7 +43,8 @@ async function shown() {
 
 /** What a relay does, by hand: gives the first effects these fates, and clears the key where it may. */
 async function give(state: string, limit: number): Promise<void> {
-  await db.query(
+  await forced(
+    db,
     `update onceper.outbox set state = $2, counterparty_id = 'tr', attempts = 1, first_sent_at = clock_timestamp()
       where number in (select number from onceper.outbox where key = $1 and state = 'pending' order by number limit $3)`,
     [KEY, state, limit],
@@ -68,7 +70,7 @@ test('a watcher begins at the close and shows delivering until every effect has 
   );
   expect(details).toBe(true);
   expect((await shown()).searchAttributes).toMatchObject({ OnceperState: ['delivering'] });
-  await db.query(`update onceper.outbox set state = 'failed' where state = 'needs_attention'`);
+  await forced(db, `update onceper.outbox set state = 'failed' where state = 'needs_attention'`);
   await watcher().signal('wake');
   expect(await watcher().result()).toEqual({ kind: 'delivered', effects: { failed: 1, succeeded: 2 } });
   expect(await shown()).toMatchObject({

@@ -17,6 +17,7 @@ import { actionByKey } from '../../src/store/actions.ts';
 import { insertBackfill, insertBackfillPeriods } from '../../src/store/backfills.ts';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
@@ -138,7 +139,8 @@ async function keepFrom(client: Client, workflowId: string, name: string): Promi
 
 /** A backfill of three months of the tiny job, two at a time, as an executed approval leaves it. */
 async function startBackfill(db: Database, client: Client, months: readonly string[]): Promise<void> {
-  await db.query(
+  await forced(
+    db,
     `insert into onceper.approval
        (id, kind, subject, job, ask, reason, plan, digest, state, requested_by, edited_by, expires_at,
         decided_by, decided_at, executed_by, executed_at)

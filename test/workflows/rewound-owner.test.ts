@@ -3,6 +3,7 @@ import { actionByKey } from '../../src/store/actions.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { readFreeze } from '../../src/store/epoch.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
 import { waitFor } from '../support/wait.ts';
@@ -60,7 +61,8 @@ test('a month that was half-way in the backup goes on at the check of expected p
      values ('one', 'tiny', '2026-09-01T02:00:00Z', 'schedule', 'test', '2026-08', $1, 'admitted')`,
     [KEY],
   );
-  await db.query(
+  await forced(
+    db,
     `insert into onceper.action (key, job, period, state, fence, owner_run, owner_exec, owner_pass, lease_until, fingerprint,
                                  overrides, rule_version, release)
      values ($1, 'tiny', '2026-08', 'running', 1, 'one', 'gone', 1, clock_timestamp(), '', '{}', 1, 'test')`,

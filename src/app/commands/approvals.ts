@@ -92,11 +92,11 @@ function addApprove(approvals: Command, act: Act): void {
     .action(
       act(async (session, id: string, options: { readonly digest: string; readonly reason?: string }) => {
         const { digest, reason = null } = options;
-        const { id: actor } = await session.actor();
+        const { id: actor, token } = await session.actor();
         return session.withDatabase(async (db) => {
-          const decided = await approveRequest(db, { id, actor, digest, reason });
+          const decided = await approveRequest(db, { id, actor, token, digest, reason });
           if (decided.kind === 'refused') throw refusedBy(decided);
-          return answer(session, await executeApproval(db, actParts(session), { id, actor }));
+          return answer(session, await executeApproval(db, actParts(session), { id, actor, token }));
         });
       }),
     );
@@ -110,8 +110,8 @@ function addReject(approvals: Command, act: Act): void {
     .requiredOption('--reason <reason>', 'why, for the record')
     .action(
       act(async (session, id: string, options: { readonly reason: string }) => {
-        const { id: actor } = await session.actor();
-        const by = { id, actor, reason: reasonOf(options) };
+        const { id: actor, token } = await session.actor();
+        const by = { id, actor, token, reason: reasonOf(options) };
         return session.withDatabase(async (db) => {
           const { requestedBy, editedBy } = await showApproval(db, id);
           const isOwn = actor === requestedBy || actor === editedBy;
@@ -128,7 +128,8 @@ function addExecute(approvals: Command, act: Act): void {
     example: 'npx onceper approvals execute 0c3f…',
   }).action(
     act(async (session, id: string) => {
-      const by = { id, actor: (await session.actor()).id };
+      const { id: actor, token } = await session.actor();
+      const by = { id, actor, token };
       return answer(session, await session.withDatabase((db) => executeApproval(db, actParts(session), by)));
     }),
   );

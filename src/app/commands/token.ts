@@ -18,7 +18,8 @@ export const addToken: AddCommand = (program, act) => {
     example: 'npx onceper token show',
   }).action(
     act(async (session) => {
-      const actor = await session.actor();
+      // Without the token: it is a credential.
+      const { token: _, ...actor } = await session.actor();
       session.answer(actor, `${actor.id}: ${actor.roles.join(', ') || 'no role'}`);
       return EXIT.done;
     }),

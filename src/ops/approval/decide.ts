@@ -10,6 +10,7 @@ import {
   expireApproval,
   markExecuted,
   markStale,
+  type Proof,
 } from '../../store/approvals.ts';
 import { type Database, transaction } from '../../store/database.ts';
 import { lockJob } from '../../store/rules.ts';
@@ -38,7 +39,7 @@ const WRITE = { label: 'approval', lockTimeout: 15_000 };
  */
 export async function approveRequest(
   db: Database,
-  by: { readonly id: string; readonly actor: string; readonly digest: string; readonly reason: string | null },
+  by: { readonly id: string; readonly actor: string; readonly digest: string; readonly reason: string | null } & Proof,
 ): Promise<Decided> {
   return transaction(db, WRITE, async (tx) => {
     const asked = await mustLock(tx, by.id);
@@ -51,7 +52,7 @@ export async function approveRequest(
 /** Rejects a request, or takes one's own back. Refused where it is decided or expired. Throws `unknown_approval`. */
 export async function rejectRequest(
   db: Database,
-  by: { readonly id: string; readonly actor: string; readonly reason: string },
+  by: { readonly id: string; readonly actor: string; readonly reason: string } & Proof,
 ): Promise<Decided> {
   return transaction(db, WRITE, async (tx) => {
     const asked = await mustLock(tx, by.id);
@@ -69,7 +70,7 @@ export async function rejectRequest(
 export async function executeApproval(
   db: Database,
   parts: ActParts,
-  by: { readonly id: string; readonly actor: string },
+  by: { readonly id: string; readonly actor: string } & Proof,
 ): Promise<Decided> {
   const asked = await approvalById(db, by.id);
   if (asked === null) throw unknownApproval(by.id);
@@ -84,7 +85,7 @@ export async function executeApproval(
       await markStale(tx, approval.id, world.what);
       return refuse(tx, approval, by.actor, { code: 'world_moved', reason: world.what });
     }
-    if (!(await markExecuted(tx, approval.id, by.actor))) throw new Error('a locked approval moved');
+    if (!(await markExecuted(tx, by))) throw new Error('a locked approval moved');
     const wake = await actOf(approval.kind).perform(tx, parts, { approval, actor: by.actor, plan: world.plan });
     await appendStep(tx, approval, { actor: by.actor, verb: 'execute', detail: { digest: approval.digest } });
     return { kind: 'executed', approval: await mustLock(tx, approval.id), wake };
@@ -130,7 +131,7 @@ async function decide(
     readonly reason: string | null;
     readonly digest: string | null;
     readonly to: 'approved' | 'rejected';
-  },
+  } & Proof,
 ): Promise<Decided> {
   if (!(await decideApproval(tx, by))) {
     // Judged under its lock, so that only the stored digest can differ from that of what is stored beside it.

@@ -6,6 +6,7 @@ import { parseRule } from '../../../src/jobs/rule.ts';
 import { leaseTimes } from '../../../src/kernel/lease.ts';
 import { loadFirstRule } from '../../../src/store/rules.ts';
 import { performSlice } from '../../../src/store/slices.ts';
+import { forced } from '../../support/forced.ts';
 import { close, mustClaim, openRunOf, servicesFor } from '../../support/ledger.ts';
 import { csv } from './rows.ts';
 import { Bench, feesOf, job } from './settling.ts';
@@ -102,7 +103,8 @@ describe('a settlement that closes', () => {
     const key = await settle('2026-05', ['accounting']);
     const services = servicesFor(bench.db, [job]);
     expect(await deliveryState(services, key)).toEqual({ kind: 'delivering', effects: null });
-    await bench.db.query(
+    await forced(
+      bench.db,
       `update onceper.outbox set state = 'succeeded', counterparty_id = 'tr', attempts = 1, first_sent_at = clock_timestamp()
         where key = $1 and effect = 'payout'`,
       [key],

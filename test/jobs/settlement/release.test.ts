@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Holds } from '../../../src/jobs/holds.ts';
 import { connect, transaction } from '../../../src/store/database.ts';
+import { executeRequest } from '../../support/forced.ts';
 import { waitFor } from '../../support/wait.ts';
 import { csv } from './rows.ts';
 import { Bench, contextOf, feesOf, job, ruleWith } from './settling.ts';
@@ -16,7 +17,11 @@ function holds(): Holds {
   return job.holds;
 }
 
-const release = (ask = by) => transaction(bench.db, {}, (tx) => holds().release(tx, ask));
+const release = (ask = by) =>
+  transaction(bench.db, {}, async (tx) => {
+    await executeRequest(tx, 'release_hold', key, ask.number);
+    return holds().release(tx, ask);
+  });
 const settles = (subject: string, state: 'succeeded' | 'failed' | 'returned') =>
   bench.settleEffect(key, subject, state);
 /** By the books and per currency: what lies on hold, and what was ever released from it. */

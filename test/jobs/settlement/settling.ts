@@ -10,6 +10,7 @@ import type { Imported, ImportRequest } from '../../../src/jobs/settlement/impor
 import { createSettlementJob } from '../../../src/jobs/settlement/settlement.ts';
 import { connect, type Database, openDatabase, transaction } from '../../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { forced } from '../../support/forced.ts';
 
 export const job = createSettlementJob();
 
@@ -160,7 +161,8 @@ export class Bench {
   /** Settles a period as `settle` does, with the ledger's row of its key, done. */
   async settleKey(rule: JobRule, period: string): Promise<void> {
     await this.settle(rule, period);
-    await this.db.query(
+    await forced(
+      this.db,
       `insert into onceper.action
          (key, job, period, state, owner_run, lease_until, fingerprint, overrides, rule_version, release, result, done_at)
        values ('settlement:' || $1, 'settlement', $1, 'done', 'r', clock_timestamp(), '', '{}', 1, 'test', '{}', clock_timestamp())`,

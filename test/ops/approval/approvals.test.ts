@@ -7,6 +7,7 @@ import { actionByKey } from '../../../src/store/actions.ts';
 import { type Approval, approvalById, listApprovals } from '../../../src/store/approvals.ts';
 import { runByStartId } from '../../../src/store/runs.ts';
 import { waiversOf } from '../../../src/store/waivers.ts';
+import { forced } from '../../support/forced.ts';
 import { estimateOf } from '../../support/tiny-job.ts';
 import { createStory, type Story } from '../story.ts';
 
@@ -43,8 +44,9 @@ async function requestOf(key?: string): Promise<Approval> {
   return approval;
 }
 const approve = ({ id, digest }: Pick<Approval, 'id' | 'digest'>, actor: string) =>
-  approveRequest(story.db, { id, digest, actor, reason: null });
-const execute = ({ id }: Pick<Approval, 'id'>, actor = 'os:bob') => executeApproval(story.db, parts(), { id, actor });
+  approveRequest(story.db, { token: null, id, digest, actor, reason: null });
+const execute = ({ id }: Pick<Approval, 'id'>, actor = 'os:bob') =>
+  executeApproval(story.db, parts(), { token: null, id, actor });
 const codeOf = (decided: Decided) => (decided.kind === 'refused' ? decided.code : decided.kind);
 const release = async (run: string, actor = 'os:ann', more = {}): Promise<Requested> =>
   requestApproval(story.db, parts(), {
@@ -102,7 +104,7 @@ describe('a run that is held for its lateness', () => {
     await approve(theirs, 'os:bob');
     await execute(theirs);
     expect(await story.open(period, { startId: other.run })).toMatchObject({ decision: 'admitted' });
-    await story.db.query(`update onceper.action set state = 'cancelled' where key = $1`, [`tiny:${period}`]);
+    await forced(story.db, `update onceper.action set state = 'cancelled' where key = $1`, [`tiny:${period}`]);
     expect(await story.open(period, { startId: run })).toMatchObject({ decision: 'held', code: 'cancelled' });
     expect(await requestOf()).toMatchObject({ kind: 'claim_again', plan: { keyState: 'cancelled', fence: '0' } });
   });
@@ -175,7 +177,8 @@ describe('an approval', () => {
     await lateRun();
     const { id } = await requestOf();
     const typed = (actor: string) =>
-      story.db.query(
+      forced(
+        story.db,
         `update onceper.approval set state = 'approved', decided_by = $2, decided_at = clock_timestamp() where id = $1`,
         [id, actor],
       );
@@ -213,7 +216,7 @@ describe('an approval', () => {
       Array.from({ length: 20 }, (_, at) =>
         at % 2 === 0
           ? approve(request, `os:boss-${at}`)
-          : rejectRequest(story.db, { id: request.id, actor: `os:boss-${at}`, reason: 'no' }),
+          : rejectRequest(story.db, { token: null, id: request.id, actor: `os:boss-${at}`, reason: 'no' }),
       ),
     );
     const won = tried.filter(({ kind }) => kind !== 'refused');
@@ -226,7 +229,7 @@ describe('an approval', () => {
   test('is refused after a rejection, which may be the asker’s own', async () => {
     const { run } = await lateRun();
     const request = await requestOf();
-    await rejectRequest(story.db, { id: request.id, actor: 'os:ann', reason: 'a mistake' });
+    await rejectRequest(story.db, { token: null, id: request.id, actor: 'os:ann', reason: 'a mistake' });
     expect(codeOf(await approve(request, 'os:bob'))).toBe('already_decided');
     expect(codeOf(await execute(request))).toBe('already_decided');
     const again = await release(run);
@@ -237,7 +240,7 @@ describe('an approval', () => {
   test('is refused when its time is over, before it is approved and before it is executed', async () => {
     const { run } = await lateRun();
     const first = await requestOf();
-    await rejectRequest(story.db, { id: first.id, actor: 'os:ann', reason: 'shorter' });
+    await rejectRequest(story.db, { token: null, id: first.id, actor: 'os:ann', reason: 'shorter' });
     const { approval: brief } = await release(run, 'os:ann', { validMs: 0 });
     expect(brief.state).toBe('expired');
     expect(codeOf(await approve(brief, 'os:bob'))).toBe('approval_expired');

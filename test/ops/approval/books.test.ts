@@ -11,6 +11,7 @@ import { transaction } from '../../../src/store/database.ts';
 import { loadFirstRule } from '../../../src/store/rules.ts';
 import { csv } from '../../jobs/settlement/rows.ts';
 import { Bench, job, ruleWith } from '../../jobs/settlement/settling.ts';
+import { executeRequest } from '../../support/forced.ts';
 
 const bench = Bench.forThisFile();
 const rule = ruleWith();
@@ -22,8 +23,8 @@ const PAYOUT = `${KEY}:m-1:GBP:payout`;
 const ask = (kind: ApprovalKind, asked: Ask) =>
   requestApproval(bench.db, parts, { kind, ask: asked, actor: 'user:ann', reason: 'by letter' });
 async function decide({ approval: { id, digest } }: Awaited<ReturnType<typeof ask>>): Promise<Decided> {
-  await approveRequest(bench.db, { id, digest, actor: 'user:bob', reason: null });
-  return executeApproval(bench.db, parts, { id, actor: 'user:bob' });
+  await approveRequest(bench.db, { token: null, id, digest, actor: 'user:bob', reason: null });
+  return executeApproval(bench.db, parts, { token: null, id, actor: 'user:bob' });
 }
 const refusal = (act: Promise<unknown>) =>
   act.then(
@@ -80,9 +81,10 @@ describe('a hold', () => {
 
   it('that another has released since makes the approval stale', async () => {
     const asked = await ask('release_hold', { number: PAYOUT });
-    await transaction(bench.db, {}, async (tx) =>
-      job.holds?.release(tx, { number: PAYOUT, actor: 'user:eve', reason: 'x' }),
-    );
+    await transaction(bench.db, {}, async (tx) => {
+      await executeRequest(tx, 'release_hold', KEY, PAYOUT);
+      await job.holds?.release(tx, { number: PAYOUT, actor: 'user:eve', reason: 'x' });
+    });
     expect(await decide(asked)).toMatchObject({ kind: 'refused', code: 'world_moved' });
     expect(await bench.gaps()).toEqual({ GBP: 0n });
   });

@@ -25,11 +25,11 @@ test('a held run that is decided again while its approval is executed goes on, a
   const asked = () => listApprovals(story.db, { states: ['requested'], key: 'tiny:2020-01', limit: 9 });
   const [request] = await asked();
   const { id = '', digest = '' } = request ?? {};
-  await approveRequest(story.db, { id, digest, actor: 'os:bob', reason: null });
+  await approveRequest(story.db, { token: null, id, digest, actor: 'os:bob', reason: null });
   const parts = { registry: story.services.registry, release: 'test' };
   const { executed, again } = await transaction(story.db, {}, async (tx) => {
     await lockJob(tx, 'tiny');
-    const executed = executeApproval(story.db, parts, { id, actor: 'os:bob' });
+    const executed = executeApproval(story.db, parts, { token: null, id, actor: 'os:bob' });
     await waitFor(async () => (await waiting()) === 1, { what: 'the execution to wait for the job' });
     const again = story.open('2020-01', { startId: run });
     await waitFor(async () => (await waiting()) === 2, { what: 'the decision to wait behind it' });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { approveRequest, type Decided, executeApproval } from '../../../src/ops/approval/decide.ts';
 import { requestApproval } from '../../../src/ops/approval/request.ts';
 import { actsOn } from '../../../src/store/outbox-people.ts';
+import { forced } from '../../support/forced.ts';
 import { fates, insertEffect, testRegistry, useTestLedger } from '../../support/ledger-rows.ts';
 
 const ledger = useTestLedger();
@@ -10,7 +11,8 @@ const parts = { registry: testRegistry(), release: 'test' };
 /** An effect in a state that waits for a person. */
 async function effectIn(state: 'dead' | 'needs_attention' | 'unknown', subject: string): Promise<string> {
   const number = await insertEffect(ledger.db, { key: await ledger.freshKey(), subject });
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox
         set state = $2, attempts = 1, fence = 4, first_sent_at = clock_timestamp(), last_sent_at = clock_timestamp()
       where number = $1`,
@@ -22,8 +24,8 @@ async function effectIn(state: 'dead' | 'needs_attention' | 'unknown', subject: 
 const ask = (kind: 'resolve_effect' | 'retry_effect', number: string, more = {}) =>
   requestApproval(ledger.db, parts, { kind, ask: { number, ...more }, actor: 'os:ann', reason: 'bank letter' });
 async function decide({ approval: { id, digest } }: Awaited<ReturnType<typeof ask>>): Promise<Decided> {
-  await approveRequest(ledger.db, { id, digest, actor: 'os:bob', reason: null });
-  return executeApproval(ledger.db, parts, { id, actor: 'os:bob' });
+  await approveRequest(ledger.db, { token: null, id, digest, actor: 'os:bob', reason: null });
+  return executeApproval(ledger.db, parts, { token: null, id, actor: 'os:bob' });
 }
 const stateOf = async (number: string) =>
   (await ledger.db.query<{ state: string }>('select state from onceper.outbox where number = $1', [number])).rows[0]
@@ -54,7 +56,8 @@ test('an effect is resolved by the word of two people, and posted once', async (
 test('a resolution of what the counterparty has told meanwhile is refused', async () => {
   const number = await effectIn('needs_attention', 'm-2');
   const asked = await ask('resolve_effect', number, { as: 'failed', counterpartyId: null });
-  await ledger.db.query(
+  await forced(
+    ledger.db,
     `update onceper.outbox set state = 'succeeded', counterparty_id = 'tr_1', final_at = clock_timestamp() where number = $1`,
     [number],
   );

@@ -21,8 +21,8 @@ const ask = (key: string) =>
     reason: 'the machine is gone',
   });
 async function approveAndExecute({ approval: { id, digest } }: Awaited<ReturnType<typeof ask>>) {
-  await approveRequest(story.db, { id, digest, actor: 'os:bob', reason: null });
-  return executeApproval(story.db, parts(), { id, actor: 'os:bob' });
+  await approveRequest(story.db, { token: null, id, digest, actor: 'os:bob', reason: null });
+  return executeApproval(story.db, parts(), { token: null, id, actor: 'os:bob' });
 }
 
 test('a live lease is ended by two people, and the next execution goes on at once with the slices that are left', async () => {
