@@ -6,7 +6,7 @@ import { type JobRule, periodCalendar } from '../../rule.ts';
 import { sha256 as sha256Of } from '../document.ts';
 import { preparePeriods } from '../period-row.ts';
 import { inTransaction, type Outcome, onConnection } from './connection.ts';
-import { storeDirectly } from './direct.ts';
+import { storeDirectly, undoDirect } from './direct.ts';
 import type { Imported, ImportRequest } from './imported.ts';
 import { collidingMerchants, storeMerchants } from './merchants.ts';
 import { countLate, earliestOpenPeriod, type ImportRecord, placeForGood } from './place.ts';
@@ -16,6 +16,7 @@ import { Refusals } from './refusals.ts';
 import { sourceNamed } from './source.ts';
 import type { RowContext } from './source-format.ts';
 import { createStage } from './staging.ts';
+import { exceedingSums, isNearLimit } from './sums.ts';
 import { conflictingRows, insertTransactions, lockSource, mapDays, nextImportId } from './transactions.ts';
 
 /**
@@ -67,6 +68,7 @@ async function importDirectly(
   const file = await storeDirectly(client, { ...of, refusals });
   if (file === null) return null;
   if (refusals.total > 0 || file.read === 0) return outcomeOf(request, file, NOTHING, refusals);
+  if (await isNearLimit(tx, file.magnitude)) return undoDirect(client);
   await storeMerchants(tx, request.source);
   const stored = await place(tx, request, { ...file, importId: of.importId, added: file.read, earliestOpen });
   return outcomeOf(request, file, stored, refusals);
@@ -91,7 +93,11 @@ async function importStaged(client: pg.ClientBase, tx: Tx, request: ImportReques
     refusals.addFound(await conflictingRows(tx, { source, importId }));
   }
   if (refusals.total > 0) return outcomeOf(request, file, NOTHING, refusals);
-  return outcomeOf(request, file, await place(tx, request, { ...file, importId, added, earliestOpen }), refusals);
+  const nearLimit = await isNearLimit(tx, file.magnitude);
+  const stored = await place(tx, request, { ...file, importId, added, earliestOpen });
+  // Only now is it decided in which period each row is.
+  if (nearLimit) refusals.addFound(await exceedingSums(tx, importId));
+  return outcomeOf(request, file, stored, refusals);
 }
 
 interface Stored {
@@ -106,10 +112,23 @@ async function place(
   { source, file, actor, rule }: ImportRequest,
   of: FileRead & Pick<ImportRecord, 'importId' | 'added' | 'earliestOpen'>,
 ): Promise<Stored> {
-  const { importId, added, earliestOpen, rows, sha256, currencies } = of;
+  const { importId, added, earliestOpen, rows, sha256, currencies, magnitude } = of;
   const late = await countLate(tx, importId);
   const zoneFacts = clockIn(rule).facts;
-  const record = { zoneFacts, importId, source, file, sha256, currencies, rows, added, actor, late, earliestOpen };
+  const record = {
+    zoneFacts,
+    importId,
+    source,
+    file,
+    sha256,
+    currencies,
+    rows,
+    added,
+    magnitude,
+    actor,
+    late,
+    earliestOpen,
+  };
   return { added, late: await placeForGood(tx, record) };
 }
 

@@ -25,6 +25,8 @@ export interface FileRead {
   /** Rows that the sink was given. */
   readonly read: number;
   readonly identity: Identity;
+  /** Of the rows read, added up without their signs, whatever their currency. */
+  readonly magnitude: bigint;
   /** Of the rows read, in order. */
   readonly currencies: readonly string[];
   /** SHA-256 of the file as it lay on the disk, hex; meaningful only when the file was read to its end. */
@@ -47,12 +49,14 @@ export async function readFile(of: Reading, sink: Sink): Promise<FileRead> {
   const bytes = await readFileBytes(of.path);
   let read = 0;
   let identity: Identity = 'stated';
+  let magnitude = 0n;
   const currencies = new Set<string>();
   const reader = new RowReader({
     ...of,
     stage(row, line) {
       sink.add(row, line);
       identity = row.id === null ? 'content' : 'stated';
+      magnitude += row.amount < 0n ? -row.amount : row.amount;
       currencies.add(row.currency);
       read += 1;
     },
@@ -65,7 +69,8 @@ export async function readFile(of: Reading, sink: Sink): Promise<FileRead> {
     throw error;
   }
   if (reader.rows === 0 && of.refusals.total === 0) of.refusals.add(1, emptyFile(reader));
-  return { rows: reader.rows, read, identity, currencies: [...currencies].sort(), sha256: bytes.digest() };
+  const { rows } = reader;
+  return { rows, read, identity, magnitude, currencies: [...currencies].sort(), sha256: bytes.digest() };
 }
 
 async function readRows(
