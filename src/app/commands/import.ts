@@ -18,19 +18,25 @@ export const addImport: AddCommand = (program, act) => {
     example: 'npx onceper import transactions.csv.gz --source birmingham-cards',
   })
     .requiredOption('--source <name>', 'the declared format of the file')
+    .option('--allow-repeats', 'count rows of one id and content within the file as one transaction')
     .action(
-      act(async (session, file: string, options: { readonly source: string }) => {
-        const { imported, rule, now } = await store(session, file, options.source);
+      act(async (session, file: string, options: Options) => {
+        const { imported, rule, now } = await store(session, file, options);
         const dispute = disputeWithProcess(rule, now);
         if (dispute !== null) session.note(dispute.text);
         for (const line of refusalLines(imported)) session.note(line);
-        const { source, rows, added, known, late, refused } = imported;
+        const { source, rows, added, known, repeats, late, refused } = imported;
         const zone = { name: rule.zone, facts: clockIn(rule).facts, disputed: dispute?.at ?? null };
-        session.answer({ file, source, rows, added, known, late, refused, zone }, render(imported));
+        session.answer({ file, source, rows, added, known, repeats, late, refused, zone }, render(imported));
         return imported.kind === 'imported' ? EXIT.done : EXIT.refused;
       }),
     );
 };
+
+interface Options {
+  readonly source: string;
+  readonly allowRepeats?: true;
+}
 
 /** What an import was, the rule that places its rows, and when. */
 interface Stored {
@@ -39,22 +45,23 @@ interface Stored {
   readonly now: Instant;
 }
 
-function store(session: Session, file: string, source: string): Promise<Stored> {
+function store(session: Session, file: string, options: Options): Promise<Stored> {
   const { registry } = session;
   return session.withDatabase(async (db) => {
     const { rule } = await activeRuleOf(db, registry, 'settlement');
     const { id: actor } = await session.actor();
-    const imported = await importFile({ connect: () => connect(db), file, source, actor, rule });
+    const imported = await importFile({ connect: () => connect(db), file, ...options, actor, rule });
     return { imported, rule, now: await clockOf(db) };
   });
 }
 
 function render(imported: Imported): string {
-  const { file, rows, added, known, late, refusedTotal } = imported;
+  const { file, rows, added, known, repeats, late, refusedTotal } = imported;
   if (imported.kind === 'refused') {
     return oneLine(`${file}: refused, nothing of its ${rows} rows was stored; ${refusedTotal} of them are wrong`);
   }
-  return oneLine(`${file}: ${rows} rows, ${added} added, ${known} known, ${late} late`);
+  const twice = repeats > 0 ? ` (${repeats} repeat a line of the file and count once)` : '';
+  return oneLine(`${file}: ${rows} rows, ${added} added, ${known} known${twice}, ${late} late`);
 }
 
 /** A file can be wrong in every row: some lines show the kind of mistake, a count the size. */

@@ -17,7 +17,14 @@ import { sourceNamed } from './source.ts';
 import type { RowContext } from './source-format.ts';
 import { createStage } from './staging.ts';
 import { exceedingSums, isNearLimit } from './sums.ts';
-import { conflictingRows, insertTransactions, lockSource, mapDays, nextImportId } from './transactions.ts';
+import {
+  conflictingRows,
+  insertTransactions,
+  lockSource,
+  mapDays,
+  nextImportId,
+  repeatedRows,
+} from './transactions.ts';
 
 /**
  * Imports a file of transactions: all of its rows in one transaction, or none and the list of rows that refuse it. It is
@@ -89,23 +96,28 @@ async function importStaged(client: pg.ClientBase, tx: Tx, request: ImportReques
   const earliestOpen = await earliestOpenPeriod(tx, request.file);
   await mapDays(tx);
   const added = await insertTransactions(tx, { source, identity: file.identity, importId });
+  let repeats = 0;
   if (file.identity === 'stated' && added < file.read) {
     refusals.addFound(await conflictingRows(tx, { source, importId }));
+    const repeated = await repeatedRows(tx);
+    if (request.allowRepeats !== true) refusals.addFound(repeated);
+    repeats = repeated.total;
   }
   if (refusals.total > 0) return outcomeOf(request, file, NOTHING, refusals);
   const nearLimit = await isNearLimit(tx, file.magnitude);
   const stored = await place(tx, request, { ...file, importId, added, earliestOpen });
   // Only now is it decided in which period each row is.
   if (nearLimit) refusals.addFound(await exceedingSums(tx, importId));
-  return outcomeOf(request, file, stored, refusals);
+  return outcomeOf(request, file, { ...stored, repeats }, refusals);
 }
 
 interface Stored {
+  readonly repeats: number;
   readonly added: number;
   readonly late: number;
 }
 
-const NOTHING: Stored = { added: 0, late: 0 };
+const NOTHING: Stored = { added: 0, late: 0, repeats: 0 };
 
 async function place(
   tx: Tx,
@@ -129,7 +141,7 @@ async function place(
     late,
     earliestOpen,
   };
-  return { added, late: await placeForGood(tx, record) };
+  return { added, late: await placeForGood(tx, record), repeats: 0 };
 }
 
 function outcomeOf(request: ImportRequest, file: FileRead, stored: Stored, refusals: Refusals): Outcome<Imported> {
@@ -142,6 +154,7 @@ function outcomeOf(request: ImportRequest, file: FileRead, stored: Stored, refus
       added: 0,
       known: 0,
       late: 0,
+      repeats: 0,
       refused,
       refusedTotal: refusals.total,
     } as const;

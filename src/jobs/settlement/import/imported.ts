@@ -10,6 +10,8 @@ export interface ImportRequest {
   readonly source: string;
   readonly actor: string;
   readonly rule: JobRule;
+  /** Counts rows of one id and content within the file as one transaction; without it they refuse the file. */
+  readonly allowRepeats?: boolean;
   /** SHA-256 of a text's UTF-8 bytes, hex; for tests of what collides. */
   readonly sha256?: (text: string) => string;
 }
@@ -23,6 +25,8 @@ interface Counts {
   readonly added: number;
   /** Stored before, by this file or another. */
   readonly known: number;
+  /** Of the known, those that repeat an earlier line of the file by id and content. */
+  readonly repeats: number;
   /** Of the added, those settled by a later period than that of their date. */
   readonly late: number;
 }

@@ -74,6 +74,32 @@ export async function insertTransactions(
   return rowCount;
 }
 
+/**
+ * Rows whose id and content an earlier line of the file has already. One of them is stored; that the others are copies of it, and
+ * not other transactions whose ids were spoilt, is a person's to say. Asked only where a row was not new.
+ */
+export async function repeatedRows(tx: Tx): Promise<{ refusals: readonly Refusal[]; total: number }> {
+  const { rows } = await tx.query<{ line: number; id: string; first: number; total: number }>(
+    `with often as (
+       select id from pg_temp.settlement_stage group by id having count(*) > 1
+     ), counted as (
+       select s.line, s.id, min(s.line) over same as first
+         from pg_temp.settlement_stage s join often using (id)
+       window same as (partition by s.id, s.merchant, s.currency, s.amount, s.occurred_at,
+                                    case when s.occurred_at is null then s.occurred_on end)
+     )
+     select line, id, first, (count(*) over ())::int4 as total from counted where line > first order by line limit $1`,
+    [refusalsKept],
+  );
+  return {
+    refusals: rows.map(({ line, id, first }) => ({
+      line,
+      reason: `id '${id}' repeats line ${first} with the same content; where such rows are one transaction, say --allow-repeats`,
+    })),
+    total: rows[0]?.total ?? 0,
+  };
+}
+
 interface Conflict {
   readonly line: number;
   readonly id: string;
