@@ -37,6 +37,7 @@ export const AUDIT_VERBS = [
   'takeover',
   'adjust',
   'backfill-cancel',
+  'import',
 ] as const;
 export type AuditVerb = (typeof AUDIT_VERBS)[number];
 
