@@ -60,6 +60,9 @@ export async function sumsTooLarge(
   return `${context.period} has sums beyond what the ledger can hold: ${named}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
-/** What a person can do, for both places that find it; a sum of sales or refunds alone is refused by the import already. */
+/**
+ * What a person can do, for both places that find it. Sales, refunds and fees only grow by more rows; the import refuses a file that
+ * takes sales or refunds there, so that only rows which it did not store can have done it.
+ */
 export const TOO_LARGE_REMEDY =
-  'import a correcting row of that merchant and currency, with an id of its own, and run the period again';
+  'import a correcting row of that merchant and currency, with an id of its own, and run the period again; sales, refunds or fees that are too large by themselves fall only when a hand moves rows to a later period';

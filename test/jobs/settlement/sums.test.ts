@@ -79,7 +79,7 @@ describe('a payable amount beyond what a line can hold', () => {
     expect(await inspect()).toEqual({
       kind: 'held',
       code: 'sum_too_large',
-      reason: `${reason}; import a correcting row of that merchant and currency, with an id of its own, and run the period again`,
+      reason: expect.stringContaining(`${reason}; import a correcting row of that merchant and currency`),
     });
     await expect(bench.claim(contextOf(rule, '2026-03'))).rejects.toMatchObject({
       code: 'sum_too_large',

@@ -19,6 +19,7 @@ import {
   heldOf,
   type KnownFrom,
   knownFrom,
+  knownFromSameBytes,
   matchRepeats,
   mostlyRepeats,
 } from './repeats.ts';
@@ -123,7 +124,7 @@ async function importStaged(client: pg.ClientBase, tx: Tx, request: ImportReques
     const held = await heldOf(tx, { repeats: matched, added });
     return { keep: false, value: { kind: 'held', ...nothingOf(request, file), held, refused: [], refusedTotal: 0 } };
   }
-  const from = added === file.rows ? [] : await knownFrom(tx, naming);
+  const from = added === file.rows ? [] : await filesKnownFrom(tx, request, { naming, file });
   const nearLimit = await isNearLimit(tx, file.magnitude);
   const known = { repeats, knownFrom: from, refusals: nearLimit ? refusals : null };
   return place(tx, request, { ...file, ...known, importId: of.importId, added, earliestOpen });
@@ -141,6 +142,16 @@ async function matchByContent(
   const matched = await matchRepeats(tx, naming);
   if (as === 'known') await dropRepeats(tx);
   return matched;
+}
+
+function filesKnownFrom(
+  tx: Tx,
+  { as }: ImportRequest,
+  { naming, file }: { readonly naming: Naming; readonly file: FileRead },
+): Promise<readonly KnownFrom[]> {
+  return as === 'new' && file.identity === 'content'
+    ? knownFromSameBytes(tx, naming.source, file.sha256)
+    : knownFrom(tx, naming);
 }
 
 /** Adds what known ids refuse, and returns how many rows repeat others of the file. */

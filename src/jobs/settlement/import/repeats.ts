@@ -32,9 +32,10 @@ export interface Held {
 
 const SAMPLES = 5;
 
-/** What names a row's content; the same text in a file and stored, since the session's zone is one. */
-const MOMENT = 'coalesce(occurred_at::text, occurred_on::text) as moment';
-const SAME = 'merchant, currency, amount, coalesce(occurred_at::text, occurred_on::text)';
+/** When a row was, by which it is compared: the same text in a file and stored, since the session's zone is one. */
+const SAME = 't.merchant, t.currency, t.amount, coalesce(t.occurred_at::text, t.occurred_on::text)';
+const MOMENT = 'coalesce(t.occurred_at::text, t.occurred_on::text) as moment';
+const MOMENT_OF_NAMED = 'coalesce(n.occurred_at::text, n.occurred_on::text)';
 
 /** The table of repeats of one import, before `matchRepeats` fills it. */
 export async function createRepeats(tx: Tx): Promise<void> {
@@ -51,31 +52,53 @@ export async function createRepeats(tx: Tx): Promise<void> {
  * nothing. Asked before the insert; returns how many there are.
  */
 export async function matchRepeats(tx: Tx, { source, identity }: Naming): Promise<number> {
+  await nameRows(tx, { source, identity });
+  await tx.query(NO_WALKS.off);
   const { rowCount } = await tx.query(
-    `with named as materialized (${stagedRows(identity)}
-     ), fresh as materialized (
-       select min(n.line) as line, n.transaction_id, n.merchant, n.currency, n.amount, n.occurred_on, n.occurred_at
-         from named n
-        where not exists (select from settlement.transaction t where t.source = $1 and t.id = n.transaction_id)
-        group by n.transaction_id, n.merchant, n.currency, n.amount, n.occurred_on, n.occurred_at
-     ), mine as (
-       select line, merchant, currency, amount, ${MOMENT}, row_number() over (partition by ${SAME} order by line) as nth
-         from fresh
+    `with mine as (
+       select min(line) as line, merchant, currency, amount, moment,
+              row_number() over (partition by merchant, currency, amount, moment order by min(line)) as nth
+         from pg_temp.settlement_named
+        where is_fresh
+        group by transaction_id, merchant, currency, amount, moment
      ), stored as (
-       select id, import_id, merchant, currency, amount, ${MOMENT},
-              row_number() over (partition by ${SAME} order by import_id, id) as nth
+       select t.id, t.import_id, t.merchant, t.currency, t.amount, ${MOMENT},
+              row_number() over (partition by ${SAME} order by t.import_id, t.id) as nth
          from settlement.transaction t
-        where (merchant, currency, amount) in (select merchant, currency, amount from fresh)
-          and period in (select period from settlement.period where ends_on >= (select min(occurred_on) from fresh))
-          and not (t.source = $1 and case when $2 then t.id ~ '${DERIVED_ID}'
-                                          else t.id in (select transaction_id from named) end)
+        where (t.merchant, t.currency, t.amount) in (select merchant, currency, amount from pg_temp.settlement_named where is_fresh)
+          and t.period = any (array(select period from settlement.period
+                                     where ends_on >= (select min(occurred_on) from pg_temp.settlement_named)))
+          and not ($2 and t.source = $1 and t.id ~ '${DERIVED_ID}')
+          and not exists (select from pg_temp.settlement_named n where t.source = $1 and n.transaction_id = t.id)
      )
      insert into pg_temp.settlement_repeat (line, stored_id, import_id)
      select line, id, import_id from mine join stored using (merchant, currency, amount, moment, nth)`,
     [source, identity === 'content'],
   );
+  await tx.query(NO_WALKS.on);
   return rowCount;
 }
+
+/** The staged rows under their ids, and whether that id is new, as a table with statistics. */
+async function nameRows(tx: Tx, { source, identity }: Pick<Naming, 'source' | 'identity'>): Promise<void> {
+  await tx.query(
+    `create temp table settlement_named (
+       line int4, transaction_id text collate "C", merchant text collate "C", currency text collate "C", amount bigint,
+       occurred_on date, moment text, is_fresh boolean
+     ) on commit drop`,
+  );
+  await tx.query(
+    `insert into pg_temp.settlement_named
+     select n.line, n.transaction_id, n.merchant, n.currency, n.amount, n.occurred_on, ${MOMENT_OF_NAMED}, t.id is null
+       from (${stagedRows(identity)}) n
+       left join settlement.transaction t on t.source = $1 and t.id = n.transaction_id`,
+    [source],
+  );
+  await tx.query('analyze pg_temp.settlement_named');
+}
+
+/** Rows of months without statistics look like a few: a nested loop would walk all rows of a merchant for each of them. */
+const NO_WALKS = { off: 'set local enable_nestloop = off', on: 'set local enable_nestloop = on' };
 
 /** Whether a person must say what a file is before it is stored. */
 export function mostlyRepeats(repeats: number, added: number): boolean {
@@ -119,6 +142,18 @@ export async function knownFrom(tx: Tx, naming: Naming): Promise<readonly KnownF
      )
      ${KNOWN_FROM} from known r left join settlement.import i on i.id = r.import_id ${BY_FILE}`,
     [source, importId],
+  );
+  return rows;
+}
+
+/** Of rows without ids that a person says are new only those are known that an earlier import of the same bytes stored. */
+export async function knownFromSameBytes(tx: Tx, source: string, sha256: string): Promise<readonly KnownFrom[]> {
+  const { rows } = await tx.query<KnownFrom>(
+    `select file, at as "importedAt", added::int4 as rows
+       from settlement.import
+      where source = $1 and sha256 = $2 and added > 0
+      order by added desc, id`,
+    [source, sha256],
   );
   return rows;
 }

@@ -153,8 +153,17 @@ describe('what is known', () => {
       known: 1,
       knownFrom: [{ file: bench.path('till-1.csv'), rows: 1 }],
     });
-    expect(await bench.importText(till, { as: 'new' }, 'till-2.csv')).toMatchObject({ added: 1, known: 1 });
-    expect(await bench.importText(till, { as: 'new' }, 'till-2.csv')).toMatchObject({ added: 0, known: 2 });
+    const from = { file: bench.path('till-2.csv'), rows: 1 };
+    expect(await bench.importText(till, { as: 'new' }, 'till-2.csv')).toMatchObject({
+      added: 1,
+      known: 1,
+      knownFrom: [from],
+    });
+    expect(await bench.importText(till, { as: 'new' }, 'till-2.csv')).toMatchObject({
+      added: 0,
+      known: 2,
+      knownFrom: [from, from],
+    });
     expect(await stored()).toBe(4);
   });
 });
