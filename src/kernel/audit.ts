@@ -38,6 +38,7 @@ export const AUDIT_VERBS = [
   'adjust',
   'backfill-cancel',
   'break-glass',
+  'import',
 ] as const;
 export type AuditVerb = (typeof AUDIT_VERBS)[number];
 

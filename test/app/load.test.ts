@@ -115,11 +115,16 @@ describe('import', () => {
     const rows = file('rows.csv', `${HEADER}t1,m-1,2026-01-05,12.34,GBP\nt2,m-2,2026-01-06,-1.00,GBP\n`);
     const facts = expect.stringMatching(/^PostgreSQL \d+\.\d+, zone table [0-9a-f]{12}$/);
     const zone = { name: 'Europe/London', facts, disputed: null };
-    const shape = { file: rows, source: 'generic', rows: 2, late: 0, refused: [], zone };
+    const shape = { file: rows, source: 'generic', rows: 2, repeats: 0, late: 0, refused: [], held: null, zone };
     const first = await command('import', rows, '--source', 'generic', '--json');
-    expect(documentOf(first)).toEqual({ ...shape, added: 2, known: 0 });
+    expect(documentOf(first)).toEqual({ ...shape, added: 2, known: 0, knownFrom: [] });
     const second = await command('import', rows, '--source', 'generic', '--json');
-    expect(documentOf(second)).toEqual({ ...shape, added: 0, known: 2 });
+    expect(documentOf(second)).toEqual({
+      ...shape,
+      added: 0,
+      known: 2,
+      knownFrom: [{ file: rows, importedAt: expect.any(String), rows: 2 }],
+    });
     expect([first.code, second.code]).toEqual([0, 0]);
   });
 
@@ -145,6 +150,28 @@ describe('import', () => {
     expect(printed.code).toBe(3);
     const again = file('right.csv', `${HEADER}x4,m-1,2026-01-05,1.00,GBP\n`);
     expect(documentOf(await command('import', again, '--source', 'generic', '--json'))).toMatchObject({ added: 1 });
+  });
+
+  test('holds a file that repeats another, says which rows and from where, and exits 3 until a person says what it is', async () => {
+    const rows = (id: string) =>
+      Array.from({ length: 6 }, (_, n) => `${id}${n},m-7,2026-01-0${n + 1},5.0${n},GBP\n`).join('');
+    const may = file('may.csv', `${HEADER}${rows('may')}`);
+    const june = ['import', file('june.csv', `${HEADER}${rows('june')}`), '--source', 'generic'];
+    expect((await command('import', may, '--source', 'generic')).code).toBe(0);
+    const held = await command(...june);
+    expect(held.code).toBe(3);
+    expect(held.out.split('\n')).toEqual([
+      expect.stringMatching(/june\.csv: held, nothing was stored; 6 of the 6 rows that it would add equal stored ones/),
+      expect.stringMatching(/^ {2}6 known from .*may\.csv, imported 20/),
+      ...[0, 1, 2, 3, 4].map((n) => expect.stringContaining(`line ${n + 2}, id june${n}, equals id may${n} of ${may}`)),
+      expect.stringMatching(/--as-known .*--as-new /),
+      '',
+    ]);
+    expect((await command(...june, '--as-new', '--as-known')).code).toBe(2);
+    const known = await command(...june, '--as-known', '--json');
+    expect(documentOf(known)).toMatchObject({ added: 0, known: 6, knownFrom: [{ file: may, rows: 6 }], held: null });
+    const audited = documentOf(await command('audit', 'list', '--verb', 'import', '--json'));
+    expect(JSON.stringify(audited)).toContain('"as":"known"');
   });
 
   test('shows 20 wrong rows, then how many more', async () => {

@@ -27,6 +27,7 @@ export const REFUSED_BY_SETTLEMENT: readonly (readonly [string, Statement])[] = 
   ['period_state_goes_forward', typed(`update settlement.period set state = 'open'`)],
   ['import_pk', insert('settlement.import', { id: 1 })],
   ['import_counts_add_up', insert('settlement.import', { known: 2 })],
+  ['import_magnitude_not_negative', insert('settlement.import', { id: 2, magnitude: -1 })],
   ['transaction_pk', insert('settlement.transaction')],
   ['transaction_currency_form', insert('settlement.transaction', { id: 't-2', currency: 'gbp' })],
   ['transaction_immutable', typed('update settlement.transaction set amount = amount + 1')],

@@ -3,13 +3,16 @@ import { importFile } from '../../jobs/settlement/import/import-file.ts';
 import type { Imported } from '../../jobs/settlement/import/imported.ts';
 import type { Instant } from '../../kernel/sql.ts';
 import { clockIn } from '../../kernel/zone-clock.ts';
+import { auditImportBy } from '../../ops/import-audit.ts';
+import { importReport } from '../../ops/import-report.ts';
 import { activeRuleOf } from '../../ops/rule.ts';
 import { disputeWithProcess } from '../../ops/zones.ts';
 import { clockOf, connect } from '../../store/database.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { usage } from '../fault.ts';
 import type { Session } from '../session.ts';
-import { oneLine } from '../terminal.ts';
+import { linesOf } from '../terminal.ts';
 
 /** `import FILE`: transactions of settlement, the whole file or nothing. */
 export const addImport: AddCommand = (program, act) => {
@@ -18,19 +21,34 @@ export const addImport: AddCommand = (program, act) => {
     example: 'npx onceper import transactions.csv.gz --source birmingham-cards',
   })
     .requiredOption('--source <name>', 'the declared format of the file')
+    .option(
+      '--as-new',
+      'store rows that equal stored ones in everything but their ids: they are transactions of their own',
+    )
+    .option('--as-known', 'leave out rows that equal stored ones in everything but their ids: they are known')
+    .option('--allow-repeats', 'count rows of one id and content within the file as one transaction')
     .action(
-      act(async (session, file: string, options: { readonly source: string }) => {
-        const { imported, rule, now } = await store(session, file, options.source);
+      act(async (session, file: string, options: Options) => {
+        const { imported, rule, now } = await store(session, file, options);
         const dispute = disputeWithProcess(rule, now);
         if (dispute !== null) session.note(dispute.text);
         for (const line of refusalLines(imported)) session.note(line);
-        const { source, rows, added, known, late, refused } = imported;
+        const { source, rows, added, known, knownFrom, repeats, late, refused } = imported;
         const zone = { name: rule.zone, facts: clockIn(rule).facts, disputed: dispute?.at ?? null };
-        session.answer({ file, source, rows, added, known, late, refused, zone }, render(imported));
+        const held = imported.kind === 'held' ? imported.held : null;
+        const counts = { file, source, rows, added, known, knownFrom, repeats, late, refused, held };
+        session.answer({ ...counts, zone }, linesOf(importReport(imported)));
         return imported.kind === 'imported' ? EXIT.done : EXIT.refused;
       }),
     );
 };
+
+interface Options {
+  readonly source: string;
+  readonly allowRepeats?: true;
+  readonly asNew?: true;
+  readonly asKnown?: true;
+}
 
 /** What an import was, the rule that places its rows, and when. */
 interface Stored {
@@ -39,23 +57,29 @@ interface Stored {
   readonly now: Instant;
 }
 
-function store(session: Session, file: string, source: string): Promise<Stored> {
+function store(session: Session, file: string, { source, allowRepeats, ...word }: Options): Promise<Stored> {
+  if (word.asNew && word.asKnown) {
+    throw usage('--as-new and --as-known exclude each other', '--as-new --as-known', 'say one of them');
+  }
   const { registry } = session;
   const path = session.pathOfFile(file);
   return session.withDatabase(async (db) => {
     const { rule } = await activeRuleOf(db, registry, 'settlement');
     const { id: actor } = await session.actor();
-    const imported = await importFile({ connect: () => connect(db), file, path, source, actor, rule });
+    const imported = await importFile({
+      connect: () => connect(db),
+      file,
+      path,
+      source,
+      actor,
+      rule,
+      allowRepeats: allowRepeats === true,
+      ...(word.asNew && { as: 'new' as const }),
+      ...(word.asKnown && { as: 'known' as const }),
+      audit: auditImportBy(actor),
+    });
     return { imported, rule, now: await clockOf(db) };
   });
-}
-
-function render(imported: Imported): string {
-  const { file, rows, added, known, late, refusedTotal } = imported;
-  if (imported.kind === 'refused') {
-    return oneLine(`${file}: refused, nothing of its ${rows} rows was stored; ${refusedTotal} of them are wrong`);
-  }
-  return oneLine(`${file}: ${rows} rows, ${added} added, ${known} known, ${late} late`);
 }
 
 /** A file can be wrong in every row: some lines show the kind of mistake, a count the size. */

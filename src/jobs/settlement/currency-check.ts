@@ -8,15 +8,19 @@ export function withoutRule(currencies: readonly string[], { currencies: rules }
   return [...new Set(currencies)].filter((currency) => !known.has(currency)).sort();
 }
 
-/** The currencies of the balances that a period carries in, and of the postings that are assigned to it. */
-export async function carriedCurrencies(tx: Tx, period: PeriodRow): Promise<readonly string[]> {
-  const { rows } = await tx.query<{ currency: string }>(
-    `select currency from settlement.line where key = $1 and closing <> 0
-      union
-     select currency from settlement.assigned_posting where period = $2`,
+/**
+ * What a period carries in, per currency: the magnitudes of the balances, and of the postings that are assigned to it, added up.
+ */
+export async function carriedMagnitudes(tx: Tx, period: PeriodRow): Promise<ReadonlyMap<string, bigint>> {
+  const { rows } = await tx.query<{ currency: string; magnitude: string }>(
+    `select currency, sum(abs(amount::numeric))::text as magnitude
+       from (select currency, closing as amount from settlement.line where key = $1 and closing <> 0
+              union all
+             select currency, amount from settlement.assigned_posting where period = $2) brought
+      group by currency`,
     [period.previousKey, period.period],
   );
-  return rows.map((row) => row.currency);
+  return new Map(rows.map(({ currency, magnitude }) => [currency, BigInt(magnitude)]));
 }
 
 /**
@@ -27,12 +31,12 @@ export async function carriedCurrencies(tx: Tx, period: PeriodRow): Promise<read
  */
 export async function currenciesWithoutRule(
   tx: Tx,
-  period: PeriodRow,
+  { period, carried }: { readonly period: PeriodRow; readonly carried: ReadonlyMap<string, bigint> },
   parameters: SettlementParameters,
 ): Promise<readonly string[]> {
   const candidates = withoutRule(await importedCurrencies(tx), parameters);
   const present = candidates.length === 0 ? [] : await currenciesAmong(tx, period.period, candidates);
-  return withoutRule([...present, ...(await carriedCurrencies(tx, period))], parameters);
+  return withoutRule([...present, ...carried.keys()], parameters);
 }
 
 async function importedCurrencies(tx: Tx): Promise<readonly string[]> {

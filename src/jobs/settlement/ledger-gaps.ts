@@ -10,8 +10,8 @@ import type { Tx } from '../../kernel/sql.ts';
  * snapshot.
  */
 export async function ledgerGaps(tx: Tx): Promise<Readonly<Record<string, bigint>>> {
-  const { rows } = await tx.query<{ currency: string; gap: bigint }>(GAPS);
-  return Object.fromEntries(rows.map((row) => [row.currency, row.gap]));
+  const { rows } = await tx.query<{ currency: string; gap: string }>(GAPS);
+  return Object.fromEntries(rows.map((row) => [row.currency, BigInt(row.gap)]));
 }
 
 const GAPS = `with account as (
@@ -72,7 +72,7 @@ const GAPS = `with account as (
      ), independent as (
        select account, currency, sum(balance) as balance from part group by account, currency
      )
-     select currency, max(abs(coalesce(a.balance, 0) - coalesce(i.balance, 0)))::int8 as gap
+     select currency, max(abs(coalesce(a.balance, 0) - coalesce(i.balance, 0)))::text as gap
        from account a full join independent i using (account, currency)
       group by currency
       order by currency`;

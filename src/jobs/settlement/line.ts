@@ -6,13 +6,13 @@ import { findPeriod, type PeriodRow } from './period-row.ts';
 
 /**
  * What the lines of a period would come to as its rows stand: how many merchants, and the sums that close adds up, by the same
- * select that writes them. A period without a row has none yet.
+ * select that writes them, also where a sum is larger than a line can hold: an approver is shown that too. A period without a row has none yet.
  */
 export async function estimate(tx: Tx, context: JobContext): Promise<Estimate> {
   const period = await findPeriod(tx, context.period);
   if (period === null) return { subjects: 0, amounts: {} };
   const { rows } = await tx.query<{ subjects: number; currency: string | null; sums: Sums }>(
-    `${LINE}
+    `${LINE_UNBOUNDED}
      select currency, count(distinct merchant)::int4 as subjects, jsonb_build_object(
               'sales', coalesce(sum(sales), 0)::text, 'refunds', coalesce(sum(refunds), 0)::text,
               'fees', coalesce(sum(fees), 0)::text, 'net', coalesce(sum(net), 0)::text,
@@ -32,7 +32,7 @@ export async function estimate(tx: Tx, context: JobContext): Promise<Estimate> {
 type Sums = Readonly<Record<'sales' | 'refunds' | 'fees' | 'net' | 'carryIn' | 'payout' | 'closing', string>>;
 
 /** Around every id of a merchant: they are of lower case, figures and hyphens, in collation "C". */
-const EVERYBODY = { firstSubject: '', lastSubject: '~' };
+export const EVERYBODY = { firstSubject: '', lastSubject: '~' };
 
 /** The currencies of the period's rows: once it is sealed its control totals name them, before they must be looked for. */
 export async function currenciesMoved(tx: Tx, period: PeriodRow): Promise<readonly string[]> {
@@ -78,7 +78,23 @@ export function lineValues(
  * The rows are read once a currency, each time in the order of the index: 46 ms for a slice of 100,000 rows of one currency,
  * where a join of every row with its rule takes 125. What stands in one currency only pays for no other.
  */
-export const LINE = `
+export const LINE = lineSelect({
+  sum: '::int8',
+  fee: 'settlement.fee(t.amount, r.basis_points, r.fixed)',
+});
+
+/**
+ * The same lines in numeric, so that a sum beyond int8 is a figure and no error. The fee function computes in int8 too; a sale or
+ * a fixed part from 2^62 on, for which it might not suffice, gets a fee that is rounded down.
+ */
+export const LINE_UNBOUNDED = lineSelect({
+  sum: '',
+  fee: `case when greatest(t.amount, r.fixed) < 4611686018427387904 then settlement.fee(t.amount, r.basis_points, r.fixed)
+             else div(t.amount::numeric * r.basis_points, 10000) + r.fixed end`,
+});
+
+function lineSelect({ sum, fee }: { readonly sum: string; readonly fee: string }): string {
+  return `
   with rule as materialized (
     select * from unnest($4::text[], $5::int8[], $6::int8[], $7::int8[]) as r (currency, basis_points, fixed, minimum)
   ), moved as (
@@ -87,14 +103,14 @@ export const LINE = `
       left join rule r on r.currency = c.currency
      cross join lateral (
            select t.merchant, count(*) as transactions,
-                  sum(t.amount) filter (where t.amount > 0)::int8 as sales,
-                  -sum(t.amount) filter (where t.amount < 0)::int8 as refunds,
-                  sum(settlement.fee(t.amount, r.basis_points, r.fixed)) filter (where t.amount > 0)::int8 as fees
+                  sum(t.amount) filter (where t.amount > 0)${sum} as sales,
+                  -sum(t.amount) filter (where t.amount < 0)${sum} as refunds,
+                  sum(${fee}) filter (where t.amount > 0)${sum} as fees
              from settlement.transaction t
             where t.period = $1 and t.merchant between $2 and $3 and t.currency = c.currency
             group by t.merchant) m
   ), carried as (
-    select merchant, currency, sum(carry_in)::int8 as carry_in, sum(assigned)::int8 as assigned
+    select merchant, currency, sum(carry_in)${sum} as carry_in, sum(assigned)${sum} as assigned
       from (select merchant, currency, closing as carry_in, 0 as assigned
               from settlement.line
              where key = $8 and merchant between $2 and $3 and closing <> 0
@@ -120,3 +136,4 @@ export const LINE = `
                        when p.payable > 0 and p.payable >= p.minimum then p.payable else 0 end as payout) o
      order by p.merchant, p.currency
   )`;
+}

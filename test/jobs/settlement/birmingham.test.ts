@@ -78,6 +78,26 @@ describe.skipIf(!existsSync(transactions))('the card transactions of Birmingham 
     });
   });
 
+  it('are held when a month of them comes again under another name', async () => {
+    const [header = '', ...lines] = gunzipSync(readFileSync(transactions)).toString('utf8').trimEnd().split('\r\n');
+    const column = header.split(',').indexOf('FILE');
+    const month = lines.filter((line) => line.includes('2017-05-') && !line.includes('"'));
+    const renamed = month.map((line) =>
+      line
+        .split(',')
+        .with(column, `june-${line.split(',')[column]}`)
+        .join(','),
+    );
+    const file = [header, ...renamed].join('\r\n');
+    const imported = await bench.importText(`${file}\r\n`, { source, rule }, 'june.csv');
+    if (imported.kind !== 'held') throw new Error(`the file is ${imported.kind}`);
+    expect(imported.held).toMatchObject({
+      repeats: month.length,
+      of: month.length,
+      from: [{ file: transactions, rows: month.length }],
+    });
+  });
+
   it('give the same effect numbers and bodies from another order in an empty database', async () => {
     await bench.empty();
     await bench.importText(shuffled(), { source, rule }, 'shuffled.csv');

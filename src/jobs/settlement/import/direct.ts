@@ -30,9 +30,14 @@ export async function storeDirectly(
     return await readFile(of, await directSink(client, of));
   } catch (error) {
     if (!(error instanceof NotDirect) && !isKnownRow(error)) throw error;
-    await client.query('rollback to savepoint direct');
-    return null;
+    return undoDirect(client);
   }
+}
+
+/** Takes back all that `storeDirectly` did: null, as where it could not. */
+export async function undoDirect(client: pg.ClientBase): Promise<null> {
+  await client.query('rollback to savepoint direct');
+  return null;
 }
 
 /** The unique constraint, and no look before each row, tells that a row is known: a new file pays nothing for it. */

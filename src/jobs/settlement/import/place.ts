@@ -10,6 +10,8 @@ export interface ImportRecord {
   readonly currencies: readonly string[];
   readonly rows: number;
   readonly added: number;
+  /** The magnitudes of its rows added up; what a month holds at most is told by it (inspect.ts). */
+  readonly magnitude: bigint;
   readonly actor: string;
   /** Which table of time zones read the dates of its instants. */
   readonly zoneFacts: string;
@@ -60,8 +62,8 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
         where t.import_id = $1 and t.period = m.origin
        returning t.late_from = m.origin as is_newly_late
      )
-     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, currencies, zone_facts, late)
-     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7, $10, $11,
+     insert into settlement.import (id, source, file, sha256, rows, added, known, actor, currencies, zone_facts, magnitude, late)
+     select $1, $2, $3, $4, $5::int8, $6::int8, $5::int8 - $6::int8, $7, $10, $11, $12,
             $9::int8 + (select count(*) from moved where is_newly_late)
       where (select count(*) from p) > 0
      returning late::text as late`,
@@ -77,6 +79,7 @@ export async function placeForGood(tx: Tx, record: ImportRecord): Promise<number
       record.late,
       record.currencies,
       record.zoneFacts,
+      record.magnitude,
     ],
   );
   const [row] = rows;

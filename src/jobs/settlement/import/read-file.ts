@@ -3,6 +3,7 @@ import { FileFault } from './file-fault.ts';
 import { Records } from './records.ts';
 import type { Refusals } from './refusals.ts';
 import { RowReader } from './row-reader.ts';
+import { RowSample } from './row-sample.ts';
 import type { RowContext, Source, StagedRow } from './source-format.ts';
 import type { Identity } from './transactions.ts';
 import { wholeLines } from './whole-lines.ts';
@@ -25,6 +26,10 @@ export interface FileRead {
   /** Rows that the sink was given. */
   readonly read: number;
   readonly identity: Identity;
+  /** Of the rows read, added up without their signs, whatever their currency. */
+  readonly magnitude: bigint;
+  /** Of the rows read, all or some that are spread over the file. */
+  readonly sample: readonly StagedRow[];
   /** Of the rows read, in order. */
   readonly currencies: readonly string[];
   /** SHA-256 of the file as it lay on the disk, hex; meaningful only when the file was read to its end. */
@@ -47,13 +52,17 @@ export async function readFile(of: Reading, sink: Sink): Promise<FileRead> {
   const bytes = await readFileBytes(of.path);
   let read = 0;
   let identity: Identity = 'stated';
+  let magnitude = 0n;
+  const sample = new RowSample();
   const currencies = new Set<string>();
   const reader = new RowReader({
     ...of,
     stage(row, line) {
       sink.add(row, line);
       identity = row.id === null ? 'content' : 'stated';
+      magnitude += row.amount < 0n ? -row.amount : row.amount;
       currencies.add(row.currency);
+      sample.add(row);
       read += 1;
     },
   });
@@ -65,7 +74,9 @@ export async function readFile(of: Reading, sink: Sink): Promise<FileRead> {
     throw error;
   }
   if (reader.rows === 0 && of.refusals.total === 0) of.refusals.add(1, emptyFile(reader));
-  return { rows: reader.rows, read, identity, currencies: [...currencies].sort(), sha256: bytes.digest() };
+  const { rows } = reader;
+  const named = [...currencies].sort();
+  return { rows, read, identity, magnitude, sample: sample.rows, currencies: named, sha256: bytes.digest() };
 }
 
 async function readRows(

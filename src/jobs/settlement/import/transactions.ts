@@ -4,19 +4,46 @@ import { type Refusal, refusalsKept } from './refusals.ts';
 /** How a file's transactions are named: by ids of the source's own, or by their content. */
 export type Identity = 'stated' | 'content';
 
+/** What a transaction is called that is named by its content: a hash of that, and which of its equals it is. */
+export const DERIVED_ID = '^[0-9a-f]{40}-[0-9]+$';
+
+/** What names the rows of an import, and whose they are. */
+export interface Naming {
+  readonly source: string;
+  readonly identity: Identity;
+  readonly importId: bigint;
+}
+
 /**
  * The staged rows under the id that they are stored by, `sort_key, line` being the order of those ids. A row named by its
  * content gets a hash of it and the how-manieth row with that content it is: two identical rows are two, and the same rows
  * in another file or order are the same ones. The merchant's name is no part of it: it may be spelt anew.
  */
-const staged: Readonly<Record<Identity, string>> = {
-  stated: `select s.*, s.id as transaction_id, s.id as sort_key from pg_temp.settlement_stage s`,
-  content: `select d.*, left(d.sort_key, 40) || '-' || row_number() over (partition by d.sort_key order by d.line) as transaction_id
-              from (select s.*, encode(sha256(convert_to(concat_ws('|', s.merchant, s.currency, s.amount, coalesce(
-                             to_char(s.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), s.occurred_on::text)),
-                             'UTF8')), 'hex') as sort_key
-                      from pg_temp.settlement_stage s) d`,
-};
+export function stagedRows(identity: Identity): string {
+  return identity === 'stated'
+    ? `select s.*, s.id as transaction_id, s.id as sort_key from pg_temp.settlement_stage s`
+    : `select d.*, left(d.sort_key, 40) || '-' || d.nth as transaction_id from (${HASHED}) d`;
+}
+
+const HASHED = `select h.*, row_number() over (partition by h.sort_key order by h.line) as nth
+  from (select s.*, encode(sha256(convert_to(concat_ws('|', s.merchant, s.currency, s.amount, coalesce(
+                 to_char(s.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), s.occurred_on::text)),
+                 'UTF8')), 'hex') as sort_key
+          from pg_temp.settlement_stage s) h`;
+
+/**
+ * The same for rows without ids that a person says are new, whatever equals them: they are counted on from what is stored. What an
+ * import of these very bytes ($3) stored is not new again, or a repeat after a lost answer would double it.
+ */
+const COUNTED_ON = `select d.*, left(d.sort_key, 40) || '-' || (k.last + d.nth - k.own) as transaction_id
+  from (${HASHED}) d
+ cross join lateral (
+       select coalesce(max(substring(t.id from 42)::int8), 0) as last,
+              count(*) filter (where t.import_id in (select id from settlement.import where source = $1 and sha256 = $3)) as own
+         from settlement.transaction t
+        where t.source = $1 and t.id > left(d.sort_key, 40) || '-' and t.id < left(d.sort_key, 40) || '.'
+          and t.id ~ '${DERIVED_ID}') k
+ where d.nth > k.own`;
 
 /** One import at a time a source: two shuffled copies of a file would wait for each other's keys (15 of 15 deadlocked). */
 export async function lockSource(tx: Tx, source: string): Promise<void> {
@@ -44,12 +71,14 @@ export async function mapDays(tx: Tx): Promise<void> {
 /**
  * Stores the staged rows that are new, without locking a period: each tentatively in the period of its own date while that
  * is open, else in the next open one with its origin. Dates are placed by the map of days, instants by the periods'
- * instants. A row that no period takes fails on a null. Returns how many were new.
+ * instants. A row that no period takes fails on a null. With `allNew` rows without ids are new
+ * whatever equals them. Returns how many were new.
  */
 export async function insertTransactions(
   tx: Tx,
-  of: { source: string; identity: Identity; importId: bigint },
+  of: Naming & { readonly allNew: boolean; readonly sha256: string },
 ): Promise<number> {
+  const countsOn = of.allNew && of.identity === 'content';
   const { rowCount } = await tx.query(
     `with place as materialized (
        select p.period as origin,
@@ -61,7 +90,7 @@ export async function insertTransactions(
             (source, id, merchant, currency, amount, occurred_on, occurred_at, period, late_from, import_id)
      select $1, s.transaction_id, s.merchant, s.currency, s.amount, s.occurred_on, s.occurred_at,
             place.target, nullif(place.origin, place.target), $2
-       from (${staged[of.identity]}) s
+       from (${countsOn ? COUNTED_ON : stagedRows(of.identity)}) s
        left join pg_temp.settlement_day d on s.occurred_at is null and d.occurred_on = s.occurred_on
        left join lateral (
             select p.period from settlement.period p
@@ -69,9 +98,35 @@ export async function insertTransactions(
        left join place on place.origin = coalesce(d.period, i.period)
       order by s.sort_key, s.line
          on conflict (source, id) do nothing`,
-    [of.source, of.importId],
+    countsOn ? [of.source, of.importId, of.sha256] : [of.source, of.importId],
   );
   return rowCount;
+}
+
+/**
+ * Rows whose id and content an earlier line of the file has already. One of them is stored; that the others are copies of it, and
+ * not other transactions whose ids were spoilt, is a person's to say. Asked only where a row was not new.
+ */
+export async function repeatedRows(tx: Tx): Promise<{ refusals: readonly Refusal[]; total: number }> {
+  const { rows } = await tx.query<{ line: number; id: string; first: number; total: number }>(
+    `with often as (
+       select id from pg_temp.settlement_stage group by id having count(*) > 1
+     ), counted as (
+       select s.line, s.id, min(s.line) over same as first
+         from pg_temp.settlement_stage s join often using (id)
+       window same as (partition by s.id, s.merchant, s.currency, s.amount, s.occurred_at,
+                                    case when s.occurred_at is null then s.occurred_on end)
+     )
+     select line, id, first, (count(*) over ())::int4 as total from counted where line > first order by line limit $1`,
+    [refusalsKept],
+  );
+  return {
+    refusals: rows.map(({ line, id, first }) => ({
+      line,
+      reason: `id '${id}' repeats line ${first} with the same content; where such rows are one transaction, say --allow-repeats`,
+    })),
+    total: rows[0]?.total ?? 0,
+  };
 }
 
 interface Conflict {

@@ -60,6 +60,7 @@ describe('card transactions', () => {
   it.each([
     ['FILE', '2,,2017-01-31,VR,1,GBP,1,GBP,shell,Adult', /FILE is empty/],
     ['ROW', ',jan.xls,2017-01-31,VR,1,GBP,1,GBP,shell,Adult', /ROW is empty/],
+    ['ROW that a spreadsheet left', '1E+05,jan.xls,2017-01-31,VR,1,GBP,1,GBP,shell,Adult', /ROW '1E\+05' is a number/],
     ['merchant', '2,jan.xls,2017-01-31,VR,1,GBP,1,GBP,  ,Adult', /the name is blank/],
     ['date', '2,jan.xls,31/01/2017,VR,1,GBP,1,GBP,shell,Adult', /neither YYYY-MM-DD/],
   ])('without a usable %s are refused by line', async (_what, row, reason) => {

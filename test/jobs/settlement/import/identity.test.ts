@@ -21,9 +21,33 @@ describe('transactions with ids of their source', () => {
     expect(await bench.importText(shuffled, {}, 'renamed.csv')).toMatchObject({ rows: 3, added: 1, known: 2 });
   });
 
-  it('repeated in one file with the same content count once', async () => {
-    const twice = csvWithIds('t1 m-1 2026-03-01 1.00 GBP', 't1 m-1 2026-03-01 1.00 GBP');
-    expect(await bench.importText(twice)).toMatchObject({ kind: 'imported', rows: 2, added: 1, known: 1 });
+  describe('repeated in one file with the same content', () => {
+    const repeating = csvWithIds(
+      't1 m-1 2026-03-01 1.00 GBP',
+      't2 m-1 2026-03-01 1.00 GBP',
+      't1 m-1 2026-03-01 1.00 GBP',
+      't1 m-1 2026-03-01T00:00:00Z 1.00 GBP',
+      't1 m-1 2026-03-01 1.00 GBP',
+    ).replace('t1,m-1,2026-03-01T', 't3,m-1,2026-03-01T');
+
+    it('refuse it, each by its line and the line that it repeats', async () => {
+      const reason =
+        "id 't1' repeats line 2 with the same content; where such rows are one transaction, say --allow-repeats";
+      expect(await bench.importText(repeating)).toMatchObject({
+        kind: 'refused',
+        refused: [
+          { line: 4, reason },
+          { line: 6, reason },
+        ],
+        refusedTotal: 2,
+      });
+    });
+
+    it('count once where a person allows it, which is told', async () => {
+      const imported = await bench.importText(repeating, { allowRepeats: true });
+      expect(imported).toMatchObject({ kind: 'imported', rows: 5, added: 3, known: 2, repeats: 2 });
+      expect(await bench.importText(file, {}, 'later.csv')).toMatchObject({ added: 0, known: 2, repeats: 0 });
+    });
   });
 
   it.each([
