@@ -285,7 +285,7 @@ export const MUTATIONS: readonly Mutation[] = [
         `return { kind: isDefinite(status) ? 'refused' : 'unknown', code, status };`,
       ),
     ],
-    tests: ['test/relay/pause.test.ts'],
+    tests: ['test/gateway/http.test.ts'],
   },
   ...NOTICE_MUTATIONS,
 ];
