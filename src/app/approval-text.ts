@@ -47,12 +47,13 @@ export function renderApproval(session: Session, approval: Approval): string {
 
 type Branch = Readonly<Record<string, unknown>>;
 
-/** A plan as it was digested: a name and a value a line, a table for its periods. Nothing of it is left out. */
+/** A plan as it was digested: a name and a value a line, a table for its periods or holds. Nothing of it is left out. */
 export function renderPlan(session: Session, plan: unknown): string {
   if (!isBranch(plan)) return JSON.stringify(plan);
-  const { periods, ...rest } = plan;
+  const { periods, holds, ...rest } = plan;
   const lines = Object.entries(rest).map(([name, value]) => `  ${name.padEnd(12)} ${valueOf(value)}`);
   const parts = lines.length === 0 ? [] : [linesOf(lines)];
+  if (Array.isArray(holds)) parts.push(renderRows(session, holds.filter(isBranch)));
   if (Array.isArray(periods)) parts.push(renderRows(session, periods.filter(isBranch)));
   return parts.join('\n\n');
 }

@@ -6,6 +6,7 @@ import { addApprovals } from './commands/approvals.ts';
 import { addAudit } from './commands/audit.ts';
 import { addBackfill } from './commands/backfill.ts';
 import { addDemo } from './commands/demo.ts';
+import { addDestination } from './commands/destination.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addDown } from './commands/down.ts';
 import { addDrill } from './commands/drill.ts';
@@ -62,6 +63,7 @@ const COMMANDS: readonly AddCommand[] = [
   addWhy,
   addEffects,
   addOutbox,
+  addDestination,
   addAudit,
   addDoctor,
   addToken,

@@ -4,11 +4,13 @@ import { z } from 'zod';
 import { projectFolder } from '../embedded/project-folder.ts';
 import { runningServers } from '../embedded/server-state.ts';
 import type { ReceiverAddress } from '../gateway/receivers.ts';
+import { PROBE_DEFAULTS, type ProbeTerms } from '../kernel/destination.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { checkedAddress } from '../store/connection.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
 import { type IdentityConfig, identityOf, peopleVariables, type ServerConfig, serverOf } from './people-config.ts';
 import { networkList, receiverList } from './receiver-list.ts';
+import { count, duration } from './variable-shapes.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
 export interface Config {
@@ -48,6 +50,8 @@ export interface Config {
     readonly connections: number;
     /** Calls a second for each relay; null sets no limit. */
     readonly callsPerSecond: number | null;
+    /** When it is tried again while it is paused. */
+    readonly probe: ProbeTerms;
   };
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
@@ -63,17 +67,6 @@ export interface Config {
     readonly source: string;
   };
 }
-
-/** `500ms`, `30s`, `5m`, `24h`, `7d`, in milliseconds. */
-const duration = z
-  .string()
-  .regex(/^\d+(ms|s|m|h|d)$/, 'a duration such as 500ms, 30s, 5m, 24h or 7d')
-  .transform((text) => Number.parseInt(text, 10) * (UNIT_MS[text.replace(/^\d+/, '')] ?? 1));
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const count = z
-  .string()
-  .regex(/^[1-9]\d*$/, 'a whole number above 0')
-  .transform(Number);
 
 /**
  * Our own variables. The defaults of the gateway are those of a strict counterparty: 24 h of key memory (Stripe's lower bound)
@@ -102,6 +95,8 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
   ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
   ONCEPER_GATEWAY_RATE: count.optional(),
+  ONCEPER_GATEWAY_PROBE: duration.default(PROBE_DEFAULTS.firstMs),
+  ONCEPER_GATEWAY_PROBE_CAP: duration.default(PROBE_DEFAULTS.capMs),
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
   ONCEPER_RECEIVERS: receiverList.default([]),
   ONCEPER_RECEIVER_SECRETS: z.string().optional(),
@@ -161,6 +156,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       timeoutMs: own.ONCEPER_GATEWAY_TIMEOUT,
       connections: own.ONCEPER_GATEWAY_CONNECTIONS,
       callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
+      probe: { firstMs: own.ONCEPER_GATEWAY_PROBE, capMs: own.ONCEPER_GATEWAY_PROBE_CAP },
     },
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
     receivers: {

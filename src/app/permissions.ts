@@ -52,6 +52,8 @@ export const NEEDS: Readonly<Record<string, Role | 'anyone'>> = {
   'schedule apply': 'operator',
   'schedule pause': 'operator',
   'schedule resume': 'operator',
+  'destination list': 'viewer',
+  'destination resume': 'operator',
   'outbox retry': 'operator',
   'outbox resolve': 'operator',
   'outbox clean': 'operator',

@@ -30,10 +30,10 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
     log({ event: 'relay_started', gateway: address, receivers: told });
     const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
     const concurrency = connections;
-    const { callsPerSecond } = config.gateway;
+    const { callsPerSecond, probe } = config.gateway;
     const { release } = config;
     const onEvent = (event: RelayEvent) => logged(log, event);
-    return await runRelay(services, { signal, concurrency, callsPerSecond, remembered, release, onEvent });
+    return await runRelay(services, { signal, concurrency, callsPerSecond, probe, remembered, release, onEvent });
   } finally {
     await Promise.all([gateway.close(), receivers?.close()]);
     await db.close();
@@ -86,6 +86,12 @@ function entryOf(event: RelayEvent): Event | null {
     }
     case 'cleared':
       return { event: 'key_delivered', key: event.key };
+    case 'paused': {
+      const { destination, code, status } = event;
+      return { event: 'destination_paused', destination, code, status };
+    }
+    case 'resumed':
+      return { event: 'destination_resumed', destination: event.destination };
     case 'frozen':
       return { event: 'delivery_frozen', reason: event.reason };
     case 'sent':

@@ -1,3 +1,5 @@
+import { UNFINISHED_EFFECTS } from '../kernel/transitions.ts';
+import { pauseInWords } from '../ops/destinations.ts';
 import type { RunReport } from '../ops/run-report.ts';
 import { linesOf } from './terminal.ts';
 
@@ -7,6 +9,16 @@ export function sentenceOf(report: RunReport): string {
   if (state === null) return `${key} waits: ${reason ?? 'no decision yet'}`;
   const progress = slices.total === 0 ? '' : `, ${slices.done} of ${slices.total} slices done`;
   return `${key} is ${state}${stalled ? ' and stalled: no worker holds it' : ''}${progress}`;
+}
+
+/** What the payouts wait for, and what nobody is paid of before a person says so. */
+function moneyLines({ key, effects, pause }: RunReport): string[] {
+  const lines: string[] = [];
+  const isWaiting = UNFINISHED_EFFECTS.some((state) => (effects[state] ?? 0) > 0);
+  if (pause !== null && isWaiting) lines.push(`  waits     ${pauseInWords(pause)}`);
+  const held = (effects['failed'] ?? 0) + (effects['returned'] ?? 0);
+  if (held > 0) lines.push(`  holds     ${held} payouts failed or came back: npx onceper hold list --key ${key ?? ''}`);
+  return lines;
 }
 
 /** A run's report for a person. */
@@ -21,6 +33,7 @@ export function renderRun(report: RunReport): string {
     const counts = Object.entries(report[name]).map(([known, count]) => `${count} ${known}`);
     if (counts.length > 0) lines.push(`  ${name}   ${counts.join(', ')}`);
   }
+  lines.push(...moneyLines(report));
   if (decision === 'held') lines.push(`  approval  npx onceper approvals list --key ${key}`);
   else if (key !== null) lines.push(`  more      npx onceper why ${key}`);
   return linesOf(lines);

@@ -9,6 +9,7 @@ import { writeSample } from '../jobs/settlement/sample/write-sample.ts';
 import { createSettlementJob } from '../jobs/settlement/settlement.ts';
 import { businessKey } from '../kernel/key.ts';
 import { periodContaining, previousPeriod } from '../kernel/period.ts';
+import { auditImportBy } from '../ops/import-audit.ts';
 import { clockOf, connect } from '../store/database.ts';
 import { loadFirstRule } from '../store/rules.ts';
 import type { Stage } from './stage.ts';
@@ -58,6 +59,7 @@ export async function importSample(
     source: 'generic',
     actor: stage.actor,
     rule,
+    audit: auditImportBy(stage.actor),
   });
   if (imported.refused.length > 0) throw new Error(`the sample was refused: ${imported.refused[0]?.reason}`);
   return { registry: createRegistry([createSettlementJob()]), months, last, key: businessKey('settlement', last) };

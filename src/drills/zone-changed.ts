@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { parseRule } from '../jobs/rule.ts';
 import { importFile } from '../jobs/settlement/import/import-file.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { auditImportBy } from '../ops/import-audit.ts';
 import { actionByKey } from '../store/actions.ts';
 import { asTx, connect } from '../store/database.ts';
 import { runsOfKey } from '../store/runs.ts';
@@ -127,6 +128,7 @@ async function importAgain(stage: Stage): Promise<number> {
     source: 'generic',
     actor: stage.actor,
     rule: parseRule(rows[0]?.body, 'the drill'),
+    audit: auditImportBy(stage.actor),
   });
   return imported.added;
 }

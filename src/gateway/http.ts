@@ -95,17 +95,39 @@ function sendAnswer(got: Exchange): SendAnswer {
   if (status === 409) return { kind: 'in_flight', status };
   if (status === 422) return { kind: 'key_reused', status };
   if (status === 429) return { kind: 'busy', retryAfterMs: patienceOf(got.headers), status };
-  // A request that timed out on the way in (408) has ended nowhere that we know of.
-  if (status >= 400 && status < 500 && status !== 408)
-    return { kind: 'refused', code: errorCode(text, status), status };
-  return { kind: 'unknown', code: errorCode(text, status), status };
+  const code = errorCode(text, status);
+  if (isAboutPayee(code, status)) return { kind: 'refused', code, status };
+  return { kind: isDefinite(status) ? 'barred' : 'unknown', code, status };
+}
+
+/** What the contract names as final for the payee. Whatever else is refused says nothing of the payee. */
+const FINAL_FOR_PAYEE: ReadonlySet<string> = new Set([
+  'account_closed',
+  'account_blocked',
+  'account_not_found',
+  'invalid_destination',
+  'currency_not_accepted',
+  'payee_refused',
+]);
+
+/** These statuses speak of whoever asks, whatever code is written beside them. */
+const OF_THE_CALLER: ReadonlySet<number> = new Set([401, 402, 403, 407, 451]);
+
+function isAboutPayee(code: string, status: number): boolean {
+  return FINAL_FOR_PAYEE.has(code) && isDefinite(status) && !OF_THE_CALLER.has(status);
+}
+
+/** A definite 4xx. A request that timed out on the way in (408) has ended nowhere that we know of. */
+function isDefinite(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408;
 }
 
 function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
   if (got.kind === 'unsent') return { kind: 'unknown', code: got.code, status: null };
   if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
   const { status, text } = got;
-  if (status !== 200) return { kind: 'unknown', code: errorCode(text, status), status };
+  const isBarred = isDefinite(status) && status !== 409 && status !== 429;
+  if (status !== 200) return { kind: isBarred ? 'barred' : 'unknown', code: errorCode(text, status), status };
   const page = parseStated(text, foundShape);
   if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
   // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.

@@ -17,7 +17,8 @@ export interface GatewayProperties {
 /** The counterparty port. Neither function throws for what a network can do; both take one try and never repeat it. */
 export interface Gateway {
   readonly properties: GatewayProperties;
-  send(number: string, body: string, signal?: AbortSignal): Promise<SendAnswer>;
+  /** `repeats` is how many answers of this number were `repeated` before; without it none. */
+  send(number: string, body: string, signal?: AbortSignal, repeats?: number): Promise<SendAnswer>;
   lookUp(number: string, signal?: AbortSignal): Promise<LookUpAnswer>;
   /** Transfers made in [from, to), oldest first, a page at a time; `after` is the last id of the page before. */
   list(range: {

@@ -23,7 +23,8 @@ export interface StripeGatewayOptions {
 }
 
 const STRIPE = 'https://api.stripe.com';
-const MAX_NUMBER_LENGTH = 255;
+/** Stripe takes keys of 255 characters; the rest is room for what keyOf adds. */
+const MAX_NUMBER_LENGTH = 245;
 const MAX_PAGE = 100;
 const DESTINATION = 'onceper_destination';
 
@@ -61,10 +62,10 @@ export function createStripeGateway(options: StripeGatewayOptions): Gateway {
   const read: ReadTransfer = (stated) => readTransfer(stated, accountOf);
   return {
     properties: { name: 'stripe', keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: MAX_NUMBER_LENGTH },
-    async send(number, body, signal) {
+    async send(number, body, signal, repeats = 0) {
       const asked = paramsOf(body, accountOf);
       if (typeof asked === 'string') return { kind: 'unsent', code: asked };
-      const create = () => stripe.transfers.create(asked, { idempotencyKey: number });
+      const create = () => stripe.transfers.create(asked, { idempotencyKey: keyOf(number, repeats) });
       return sendAnswer(await transport.call(create, signal), read);
     },
     async lookUp(number, signal) {
@@ -74,6 +75,14 @@ export function createStripeGateway(options: StripeGatewayOptions): Gateway {
     list: (range) => oldestFirst(stripe, transport, read, range),
     close: () => transport.close(),
   };
+}
+
+/**
+ * Stripe saves a refusal for its key, a lack of balance too, and repeats it for as long as it knows the key. Each repeat proves
+ * that this key will never pay; the next one is made of the number and their count, so that every process makes the same.
+ */
+function keyOf(number: string, repeats: number): string {
+  return repeats === 0 ? number : `${number}:again-${repeats}`;
 }
 
 /** What the create is asked with: the same body gives the same parameters, as Stripe demands of a repeated key. */

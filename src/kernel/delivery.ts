@@ -49,6 +49,8 @@ export interface EffectInHand {
   readonly lastSentAgeMs: number | null;
   /** The counterparty's id of the transfer, where one has been stated. */
   readonly counterpartyId?: string | null;
+  /** True of the one effect that tries a paused destination: what is barred then counts toward no budget. */
+  readonly isProbe?: boolean;
 }
 
 /** What becomes of the effect; `delayMs` is when it is due again, 0 where it needs the relay no more. */
@@ -58,6 +60,8 @@ export interface Verdict {
   readonly delayMs: number;
   readonly code: string | null;
   readonly counterpartyId: string | null;
+  /** True where the try is taken back from the counts: it did nothing, and not for the effect's own sake. */
+  readonly isUncounted?: boolean;
 }
 
 /** Permission to send the number and its bytes, for the first time or again, after a look-up. `expected` is what they state. */
@@ -140,7 +144,8 @@ export function firstStep(
 
 /**
  * What a send's answer means. On a fresh effect (taken as `pending`) a refusal is a fact; after an unknown it proves nothing,
- * for the earlier send may have acted. 401 and 403 say nothing about the payout at all, so a person mends the credentials.
+ * for the earlier send may have acted. An answer about us ends nothing: the effect waits as it was, under its number and for as
+ * long as its destination is paused. What is barred again and again while the destination is open is put before a person.
  */
 export function afterSend(
   effect: EffectInHand,
@@ -161,9 +166,10 @@ export function afterSend(
     case 'unknown':
       return waits('unknown', later, answer.code);
     case 'refused':
-      if (!isFresh) return waits('unknown', later, answer.code);
-      if (answer.status === 401 || answer.status === 403) return becomes('needs_attention', answer.code);
-      return becomes('failed', answer.code);
+      return isFresh ? becomes('failed', answer.code) : waits('unknown', later, answer.code);
+    case 'barred':
+    case 'repeated':
+      return barred(effect, answer.code, later, terms);
     case 'busy':
       return undone(effect, 'busy', Math.max(later, answer.retryAfterMs), terms);
     case 'unsent':
@@ -189,6 +195,8 @@ export function afterLookUp(
       return expected === null
         ? becomes('needs_attention', 'malformed_body')
         : known(effect, expected, answer.transfers, later);
+    case 'barred':
+      return barred(effect, answer.code, later, terms);
     case 'unknown':
       if (effect.before === 'pending') return undone(effect, answer.code, later, terms);
       if (effect.before === 'pending_external') return waits('pending_external', later, answer.code);
@@ -246,6 +254,17 @@ function known(effect: EffectInHand, expected: Transfer, transfers: readonly Fou
 function undone(effect: EffectInHand, code: string, delayMs: number, terms: DeliveryTerms): Verdict {
   if (effect.before !== 'pending') return waits('unknown', delayMs, code);
   return isExhausted(effect, terms.budget) ? becomes('dead', code) : waits('pending', delayMs, code);
+}
+
+/** This exchange did nothing, and says nothing of the payout. */
+function barred(effect: EffectInHand, code: string, delayMs: number, terms: DeliveryTerms): Verdict {
+  const state = effect.before === 'sending' ? 'unknown' : effect.before;
+  if (effect.isProbe === true) return { ...waits(state, delayMs, code), isUncounted: true };
+  const isSpent =
+    state === 'pending'
+      ? isExhausted(effect, terms.budget)
+      : state === 'unknown' && effect.lookUps >= terms.budget.lookUps;
+  return isSpent ? becomes('needs_attention', code) : waits(state, delayMs, code);
 }
 
 function isExhausted(effect: EffectInHand, budget: DeliveryBudget): boolean {

@@ -13,23 +13,29 @@ export interface FoundTransfer extends Transfer {
 }
 
 /**
- * What one send told us. `unknown` means sent with no proof either way (time-out, reset, 5xx, cut answer); `refused` is a
- * definite 4xx, which proves something on a first send only; `busy` asks for patience and proves that nothing was done;
- * `unsent` means that no connection came about, so not one byte left.
+ * What one send told us. `unknown` means sent with no proof either way (time-out, reset, 5xx, cut answer); `refused` is final
+ * for the payee, by a code that the adapter knows as such, and proves something on a first send only; `barred` is every other
+ * 4xx: it is about us (balance, limits, permission, an outage) and says nothing of the payee; `repeated` is an old answer about
+ * us that the counterparty gives from memory, and under this key for good; `busy` asks for patience and proves that nothing was
+ * done; `unsent` means that no connection came about, so not one byte left.
  */
 export type SendAnswer =
   | { readonly kind: 'accepted'; readonly transfer: FoundTransfer; readonly status: number }
-  | { readonly kind: 'refused'; readonly code: string; readonly status: number }
+  | { readonly kind: 'refused' | 'barred' | 'repeated'; readonly code: string; readonly status: number }
   | { readonly kind: 'in_flight'; readonly status: number }
   | { readonly kind: 'key_reused'; readonly status: number }
   | { readonly kind: 'busy'; readonly retryAfterMs: number; readonly status: number }
   | { readonly kind: 'unsent'; readonly code: string }
   | { readonly kind: 'unknown'; readonly code: string; readonly status: number | null };
 
-/** What a look-up by number told us. `not_found` is no proof before the counterparty's visibility delay has passed. */
+/**
+ * What a look-up by number told us. `not_found` is no proof before the counterparty's visibility delay has passed; `barred` is
+ * a 4xx, which is about us and shows nothing.
+ */
 export type LookUpAnswer =
   | { readonly kind: 'found'; readonly transfers: readonly FoundTransfer[]; readonly status: number }
   | { readonly kind: 'not_found'; readonly status: number }
+  | { readonly kind: 'barred'; readonly code: string; readonly status: number }
   | { readonly kind: 'unknown'; readonly code: string; readonly status: number | null };
 
 /** The status of a transfer of which a part came back. No part is ever booked: a person decides what it means. */

@@ -92,6 +92,13 @@ export type Event = Subject &
     | { readonly event: 'backfill_ended'; readonly backfill: string; readonly cancelled: boolean }
     | { readonly event: 'delivery_frozen'; readonly reason: string }
     | {
+        readonly event: 'destination_paused';
+        readonly destination: string;
+        readonly code: string;
+        readonly status: number;
+      }
+    | { readonly event: 'destination_resumed'; readonly destination: string }
+    | {
         readonly event: 'audit_anchor';
         readonly seq: string;
         readonly hash: string;
@@ -138,6 +145,7 @@ export function levelOf(event: Event): Level {
     case 'runs_stranded':
     case 'delivery_frozen':
     case 'audit_fell':
+    case 'destination_paused':
       return 'error';
     case 'attempt_ended':
       return event.next === 'exhausted' ? 'error' : 'warn';
@@ -154,6 +162,7 @@ export function levelOf(event: Event): Level {
     case 'backfill_ended':
     case 'schedule_topped_up':
     case 'key_delivered':
+    case 'destination_resumed':
     case 'worker_started':
     case 'relay_started':
     case 'webhooks_started':

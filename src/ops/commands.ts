@@ -24,6 +24,11 @@ export function releaseCommand(run: string): string {
   return `npx onceper run --release ${run} --reason "..."`;
 }
 
+/** Lets a paused destination go on at once. */
+export function resumeCommand(destination: string): string {
+  return `npx onceper destination resume ${destination} --reason "..."`;
+}
+
 /** Approves exactly what was shown; for somebody else than whoever asked. */
 export function approveCommand(id: string, digest: string): string {
   return `npx onceper approvals approve ${id} --digest ${digest}`;

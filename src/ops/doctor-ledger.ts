@@ -8,7 +8,8 @@ import type { MigrationStanding } from '../store/migrate.ts';
 import { serverOf } from '../store/server.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { backfillCommand } from './commands.ts';
-import { checkInTransit, checkWebhooks } from './doctor-money.ts';
+import { checkDestinations } from './doctor-destinations.ts';
+import { checkHolds, checkInTransit, checkWebhooks } from './doctor-money.ts';
 import { checkNotices } from './doctor-notices.ts';
 import { expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
@@ -51,8 +52,10 @@ export async function checkLedger(db: Database, registry: Registry): Promise<Che
     if (rows.at(-1)?.state !== 'ok') continue;
     rows.push(...(await checked(`books of ${job}`, () => checkBooks(db, registry, job))));
     rows.push(...(await checked(`in transit of ${job}`, () => checkInTransit(db, registry, job))));
+    rows.push(...(await checked(`holds of ${job}`, () => checkHolds(db, registry, job))));
     rows.push(...(await checked(`periods of ${job}`, () => checkPeriods(db, registry, job))));
   }
+  rows.push(...(await checked('destinations', () => checkDestinations(db))));
   rows.push(...(await checked('effects', () => checkEffects(db))));
   rows.push(...(await checked('webhooks', () => checkWebhooks(db))));
   rows.push(...(await checked('delivery', () => checkDelivery(db))));

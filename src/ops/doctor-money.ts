@@ -33,6 +33,21 @@ export async function checkInTransit(db: Database, registry: Registry, job: stri
 
 const MOST = 1_000;
 
+/**
+ * Payouts that failed or came back, and whose money is on hold: nobody is paid by waiting, a person releases it. No row where a
+ * job keeps none.
+ */
+export async function checkHolds(db: Database, registry: Registry, job: string): Promise<readonly Check[]> {
+  const { holds } = registry.get(job);
+  if (holds === undefined) return [];
+  const held = await holds.list(db, { states: ['held'], key: null, after: null, limit: MOST });
+  if (held.length === 0) return [ok(`holds of ${job}`, 'nothing is on hold')];
+  const keys = [...new Set(held.map(({ key }) => key))];
+  const count = held.length === MOST ? `${MOST} or more` : String(held.length);
+  const detail = `the money of ${count} payouts is on hold, of ${keys.slice(0, 3).join(', ')}${keys.length > 3 ? ' and others' : ''}`;
+  return [fail(`holds of ${job}`, detail, `npx onceper hold list${job === 'settlement' ? '' : ` --job ${job}`}`)];
+}
+
 /** Messages of a counterparty that could not be applied, and so may know of money that this ledger does not. */
 export async function checkWebhooks(db: Database): Promise<Check> {
   const waiting = await webhooksForAPerson(db, MOST);

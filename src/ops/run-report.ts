@@ -3,6 +3,7 @@ import { isStalled } from '../jobs/expectation.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import type { ActionState, Decision } from '../kernel/transitions.ts';
 import { actionByKey } from '../store/actions.ts';
+import { type DestinationStanding, readPause } from '../store/destinations.ts';
 import { effectCounts, noticeCounts } from '../store/outbox-read.ts';
 import { runByStartId } from '../store/runs.ts';
 import { sliceCounts } from '../store/slices.ts';
@@ -27,6 +28,8 @@ export interface RunReport {
   readonly state: ActionState | null;
   readonly slices: { readonly total: number; readonly done: number };
   readonly stalled: boolean;
+  /** The pause of the counterparty, for which payouts wait; null while it is open. */
+  readonly pause: DestinationStanding | null;
 }
 
 /** Reads a run and what has become of its key. */
@@ -48,6 +51,7 @@ async function readRun(tx: Tx, id: string, key: string | null): Promise<RunRepor
     state: action?.state ?? null,
     slices: action === null ? { total: 0, done: 0 } : await sliceCounts(tx, action.key),
     stalled: action !== null && isStalled(action),
+    pause: await readPause(tx),
   };
 }
 

@@ -9,6 +9,7 @@ import type { InZone } from '../kernel/zone-clock.ts';
 import { type Action, actionByKey } from '../store/actions.ts';
 import { type Attempt, attemptsOfKey } from '../store/attempts.ts';
 import { clockOf } from '../store/database.ts';
+import { type DestinationStanding, readPause } from '../store/destinations.ts';
 import { type EffectCounts, effectCounts, noticeCounts } from '../store/outbox-read.ts';
 import { activeRule, ruleVersion } from '../store/rules.ts';
 import { runsOfKey, type StoredRun } from '../store/runs.ts';
@@ -36,6 +37,8 @@ export interface KeyStory {
   /** Effects that move money, by state, and what is told to receivers of webhooks. */
   readonly effects: EffectCounts;
   readonly notices: EffectCounts;
+  /** The pause of the counterparty, for which unfinished effects wait. */
+  readonly pause: DestinationStanding | null;
 }
 
 /** Reads a key's story. Throws OnceperError `malformed_key`, `unknown_key`. */
@@ -59,6 +62,7 @@ export async function readKey(tx: Tx, key: string): Promise<KeyStory> {
     slices: await sliceCounts(tx, key),
     effects: await effectCounts(tx, key),
     notices: await noticeCounts(tx, key),
+    pause: await readPause(tx),
   };
 }
 

@@ -1,9 +1,18 @@
-import type { EffectState } from '../kernel/transitions.ts';
+import { type EffectState, UNFINISHED_EFFECTS } from '../kernel/transitions.ts';
+import { pauseInWords } from './destinations.ts';
 import type { KeyStory } from './show.ts';
 
-/** What has become of the payouts of a key, a line a state. */
-export function effectLines({ effects, action }: KeyStory): string[] {
-  return linesOf(effects, MEANING, action?.doneAt ?? null);
+/** What has become of the payouts of a key, a line a state, and what those that are not final wait for. */
+export function effectLines(story: KeyStory): string[] {
+  const { effects, action, pause } = story;
+  const lines = linesOf(effects, MEANING, action?.doneAt ?? null);
+  if (pause === null || !waitsForPause(story)) return lines;
+  return [...lines, `${pauseInWords(pause)}: they wait under their numbers, and are paid when it goes on`];
+}
+
+/** True where the key has payouts that wait for a paused counterparty. */
+export function waitsForPause({ effects, pause }: Pick<KeyStory, 'effects' | 'pause'>): boolean {
+  return pause !== null && UNFINISHED_EFFECTS.some((state) => (effects[state] ?? 0) > 0);
 }
 
 /** What has become of what is told to others. */

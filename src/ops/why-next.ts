@@ -1,7 +1,8 @@
 import { isStalled } from '../jobs/expectation.ts';
 import type { Action } from '../store/actions.ts';
-import { backfillCommand, releaseCommand, runCommand } from './commands.ts';
+import { backfillCommand, releaseCommand, resumeCommand, runCommand } from './commands.ts';
 import { type KeyStory, stateOf } from './show.ts';
+import { waitsForPause } from './why-effects.ts';
 
 /** Something that is safe to do, and the command for it. */
 export interface Step {
@@ -83,11 +84,17 @@ function backfillStep({ job, nominal }: KeyStory, why: string): Step[] {
   return nominal === null ? [] : [{ why, command: backfillCommand(job, nominal, nominal) }];
 }
 
-function effectSteps({ key, effects, notices, action }: KeyStory): Step[] {
+function effectSteps(story: KeyStory): Step[] {
+  const { key, effects, notices, action, pause } = story;
   const count = (...states: (keyof typeof effects)[]) =>
     states.reduce((sum, state) => sum + (effects[state] ?? 0) + (notices[state] ?? 0), 0);
   if (action === null || action.doneAt === null) return [];
   const steps: Step[] = [];
+  if (pause !== null && waitsForPause(story)) {
+    const why =
+      'mend what the counterparty says of us; payouts go on by themselves minutes later, or at once by your word';
+    steps.push({ why, command: resumeCommand(pause.name) });
+  }
   if (count('pending', 'sending', 'unknown', 'pending_external') > 0) {
     steps.push({ why: 'effects that are not final need a relay; any number may run', command: 'npx onceper relay' });
   }

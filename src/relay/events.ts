@@ -30,6 +30,8 @@ export type RelayEvent =
   | { readonly kind: 'cleared'; readonly key: string }
   | { readonly kind: 'fault'; readonly step: RelayStep; readonly code: string; readonly message: string }
   | { readonly kind: 'frozen'; readonly reason: string }
+  | { readonly kind: 'paused'; readonly destination: string; readonly code: string; readonly status: number }
+  | { readonly kind: 'resumed'; readonly destination: string }
   | { readonly kind: 'idle' }
   | { readonly kind: 'draining'; readonly inHand: number };
 
@@ -85,6 +87,8 @@ export function count(counts: RelayCounts, event: RelayEvent): void {
       break;
     case 'fault':
     case 'frozen':
+    case 'paused':
+    case 'resumed':
     case 'idle':
     case 'draining':
       break;

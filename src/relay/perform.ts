@@ -20,6 +20,7 @@ import {
   outcomeOf,
   type Performed,
   reportCall,
+  saidBy,
   sha256,
   tryOf,
 } from './performed.ts';
@@ -86,9 +87,8 @@ async function lookUp(act: Performance): Promise<Performed> {
   reportCall(act, 'looked_up', effect.fence, effect.attempts, answer, began);
   const verdict = afterLookUp(effect, expected, answer, plan.terms, plan.random());
   if (verdict.kind === 'resend') return afterAbsence(act, verdict.expected, { answer, began });
-  return outcomeOf(effect, effect.fence, heldState(effect), verdict, [
-    tryOf(effect, effect.fence, 'look_up', answer, verdict, answerText(answer, verdict)),
-  ]);
+  const evidence = tryOf(effect, effect.fence, 'look_up', answer, verdict, answerText(answer, verdict));
+  return outcomeOf(effect, effect.fence, heldState(effect), verdict, [evidence], saidBy(effect, answer));
 }
 
 /** Sends what the counterparty did not know when it was asked. Of a fresh effect the take has counted the try already. */
@@ -135,13 +135,13 @@ async function send(
   const { gateway, plan, effect } = act;
   const began = performance.now();
   const answer = await askAdapter(
-    () => gateway.send(effect.number, effect.body, act.signal),
+    () => gateway.send(effect.number, effect.body, act.signal, effect.repeats),
     (code): SendAnswer => ({ kind: 'unknown', code, status: null }),
   );
   reportCall(act, 'sent', fence, attempts, answer, began);
   const verdict = afterSend({ ...effect, attempts }, expected, answer, plan.terms, plan.random());
   const evidence = tryOf(effect, fence, 'send', answer, verdict, answerText(answer, verdict));
-  return outcomeOf(effect, fence, 'sending', verdict, [...before, evidence]);
+  return outcomeOf(effect, fence, 'sending', verdict, [...before, evidence], saidBy(effect, answer));
 }
 
 /** The transfer's status; all of the answer where a person must compare it with the frozen body. */

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Verdict } from '../kernel/delivery.ts';
+import { type Said, saidOfDestination } from '../kernel/destination.ts';
 import { codeOf } from '../kernel/error.ts';
+import type { LookUpAnswer, SendAnswer } from '../kernel/transfer.ts';
 import type { DeliveryTry, EffectOutcome } from '../store/outbox-record.ts';
 import type { TakenEffect } from '../store/outbox-take.ts';
 import type { RelayPlan } from './plan.ts';
@@ -47,9 +49,15 @@ export function outcomeOf(
   held: EffectOutcome['held'],
   verdict: Verdict,
   tries: readonly DeliveryTry[],
+  said: Said = null,
 ): Performed {
   const { number, key, subject } = effect;
-  return { kind: 'outcome', outcome: { number, key, subject, fence, held, verdict, tries } };
+  return { kind: 'outcome', outcome: { number, key, subject, fence, held, verdict, tries, said } };
+}
+
+/** What one exchange with the counterparty of money says of it as a whole. */
+export function saidBy({ isProbe, before }: TakenEffect, answer: SendAnswer | LookUpAnswer): Said {
+  return saidOfDestination({ isProbe, wouldSend: before === 'pending' }, answer);
 }
 
 /** The state that the take has left the row in. */

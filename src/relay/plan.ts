@@ -8,6 +8,7 @@ import {
   type DeliveryBudget,
   type DeliveryTerms,
 } from '../kernel/delivery.ts';
+import { PROBE_DEFAULTS, type ProbeTerms } from '../kernel/destination.ts';
 import { NOTICE_DEFAULTS, type NoticeTerms } from '../kernel/notice.ts';
 import type { Identity } from '../kernel/rewind.ts';
 import type { Database } from '../store/database.ts';
@@ -33,6 +34,8 @@ export interface RelayOptions {
   readonly leaseMs?: number;
   readonly budget?: Partial<DeliveryBudget>;
   readonly backOff?: Partial<BackOff>;
+  /** When a paused counterparty is tried again. */
+  readonly probe?: Partial<ProbeTerms>;
   /** How long it goes on with what is told to receivers of webhooks. */
   readonly notices?: Partial<NoticeTerms>;
   /** How long recorded answers are kept while the database is away; afterwards look-ups find them again. */
@@ -61,6 +64,7 @@ export interface RelayPlan {
   readonly pace: Pace;
   readonly terms: DeliveryTerms;
   readonly notices: NoticeTerms;
+  readonly probe: ProbeTerms;
   readonly random: () => number;
   readonly memory: Memory;
   readonly release: string;
@@ -104,6 +108,7 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
     pace: createPace(options.callsPerSecond ?? null),
     terms,
     notices: { ...NOTICE_DEFAULTS, ...options.notices },
+    probe: { ...PROBE_DEFAULTS, ...options.probe },
     random: options.random ?? Math.random,
     memory: createMemory(options.remembered ?? null),
     release: options.release ?? 'dev',

@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
+import { parseDestination } from '../kernel/destination.ts';
 import type { TakenEffect } from '../store/outbox-take.ts';
 import { createBell } from './bell.ts';
 import { createGiveBack } from './give-back.ts';
 import { createLanes } from './lanes.ts';
 import { perform } from './perform.ts';
 import type { RelayPlan, RelayServices } from './plan.ts';
-import { createRecorder, reportLost } from './recorder.ts';
+import { createRecorder, doesPause, reportLost } from './recorder.ts';
 
 /** The effects in hand: performed with bounded concurrency, recorded as answers arrive. */
 export interface Pump {
@@ -27,6 +28,8 @@ interface InHand {
   readonly until: number;
 }
 
+const NOT_BEGUN = { kind: 'not_begun' } as const;
+
 /** Starts a pump; `signal` aborts the calls in flight, for the end of a drain's grace. */
 export function createPump(services: RelayServices, plan: RelayPlan, signal: AbortSignal): Pump {
   // One listener for each call in flight; node takes more than ten for a leak and warns.
@@ -40,10 +43,21 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
   let isStopped = false;
   let stopped: Promise<void> = Promise.resolve();
 
-  async function performOne({ effect, until }: InHand): Promise<void> {
-    const performed = await perform(services, plan, effect, until, signal);
-    if (performed.kind === 'outcome') recorder.add({ effect, outcome: performed.outcome });
-    else if (performed.kind === 'not_begun') giveBack.add([effect]);
+  // An answer about us holds for whatever was taken before it: that is given back unsent, but for the probe.
+  let pausedAt = Number.NEGATIVE_INFINITY;
+  const isPausedFor = ({ effect, until }: InHand) =>
+    until - plan.leaseMs <= pausedAt && !effect.isProbe && parseDestination(effect.destination).kind === 'account';
+
+  // While a pause is not written down, a take would not know of it.
+  const hasRoom = () => lanes.waiting() < refillBelow && recorder.backlog() < 4 * plan.batch && !recorder.isPausing();
+
+  async function performOne(inHand: InHand): Promise<void> {
+    const { effect, until } = inHand;
+    const performed = isPausedFor(inHand) ? NOT_BEGUN : await perform(services, plan, effect, until, signal);
+    if (performed.kind === 'outcome') {
+      if (doesPause(performed)) pausedAt = performance.now();
+      recorder.add({ effect, outcome: performed.outcome });
+    } else if (performed.kind === 'not_begun') giveBack.add([effect]);
     else if (performed.kind === 'lost') await reportLost(services, plan, [effect]);
     bell.ring();
   }
@@ -53,7 +67,7 @@ export function createPump(services: RelayServices, plan: RelayPlan, signal: Abo
       if (isStopped) return giveBack.add(effects);
       lanes.add(effects.map((effect) => ({ effect, until })));
     },
-    roomy: () => bell.when(() => isStopped || (lanes.waiting() < refillBelow && recorder.backlog() < 4 * plan.batch)),
+    roomy: () => bell.when(() => isStopped || hasRoom()),
     async empty() {
       await stopped;
       await bell.when(() => lanes.isEmpty() && giveBack.isDone());

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ACCOUNTS } from '../kernel/destination.ts';
 import { codeOf } from '../kernel/error.ts';
 import { transaction } from '../store/database.ts';
+import { applySaid } from '../store/destinations.ts';
 import { FAULTS_OF_THE_DATABASE } from '../store/fault.ts';
 import { effectStandings } from '../store/outbox-read.ts';
 import { type EffectOutcome, type FinalEffect, recordOutcomes } from '../store/outbox-record.ts';
@@ -19,6 +21,8 @@ export interface Recorder {
   add(recordable: Recordable): void;
   /** Outcomes that are not written down yet. */
   backlog(): number;
+  /** True while an answer that pauses the counterparty is not written down yet. */
+  isPausing(): boolean;
   /** Writes at once whatever waits; resolves when nothing does any more. Never rejects. */
   settled(): Promise<void>;
 }
@@ -47,6 +51,7 @@ export function createRecorder(
 ): Recorder {
   const waiting: Recordable[] = [];
   let writing = 0;
+  let pausing = 0;
   let first: Promise<void> | null = null;
   let second: Promise<void> | null = null;
   let hurry: () => void = () => undefined;
@@ -56,6 +61,7 @@ export function createRecorder(
     writing += batch.length;
     await recordPatiently(services, plan, batch, signal);
     writing -= batch.length;
+    pausing -= batch.filter(doesPause).length;
     onWritten();
   }
 
@@ -75,11 +81,13 @@ export function createRecorder(
   return {
     add(recordable) {
       waiting.push(recordable);
+      if (doesPause(recordable)) pausing += 1;
       if (waiting.length >= MAX_BATCH) hurry();
       if (first === null) first = firstLane();
       else if (waiting.length >= SECOND_LANE_FROM) second ??= secondLane();
     },
     backlog: () => waiting.length + writing,
+    isPausing: () => pausing > 0,
     async settled() {
       while (first !== null || second !== null) {
         hurry();
@@ -87,6 +95,10 @@ export function createRecorder(
       }
     },
   };
+}
+
+export function doesPause({ outcome }: Pick<Recordable, 'outcome'>): boolean {
+  return outcome.said?.kind === 'pauses';
 }
 
 function lingered(onWake: (wake: () => void) => void): Promise<void> {
@@ -166,15 +178,21 @@ async function recordFailed(
 
 async function record(services: RelayServices, plan: RelayPlan, batch: readonly Recordable[]): Promise<void> {
   const byNumber = new Map(batch.map(({ effect }) => [effect.number, effect]));
-  const won = await transaction(services.db, RECORD, (tx) =>
-    recordOutcomes(
+  const said = lastSaid(batch);
+  const { won, moved } = await transaction(services.db, RECORD, async (tx) => {
+    const own = await recordOutcomes(
       tx,
       batch.map(({ outcome }) => outcome),
       async (inner, effects) => {
-        for (const [job, own] of byJob(effects, byNumber)) await services.jobs.get(job).settleEffects(inner, own);
+        for (const [job, part] of byJob(effects, byNumber)) await services.jobs.get(job).settleEffects(inner, part);
       },
-    ),
-  );
+    );
+    return { won: own, moved: said === null ? null : await applySaid(tx, said, plan.probe) };
+  });
+  if (moved === 'resumed') plan.emit({ kind: 'resumed', destination: ACCOUNTS });
+  if (moved === 'paused' && said?.kind === 'pauses') {
+    plan.emit({ kind: 'paused', destination: ACCOUNTS, code: said.code, status: said.status });
+  }
   for (const { effect, outcome } of batch) {
     if (!won.has(effect.number)) continue;
     const { number, job, key } = effect;
@@ -183,6 +201,12 @@ async function record(services: RelayServices, plan: RelayPlan, batch: readonly 
   }
   const lost = batch.filter(({ effect }) => !won.has(effect.number)).map(({ effect }) => effect);
   if (lost.length > 0) await reportLost(services, plan, lost);
+}
+
+/** What a batch says of the counterparty: the last answer about us before all else, since a pause that is wrong ends by itself. */
+function lastSaid(batch: readonly Recordable[]): NonNullable<EffectOutcome['said']> | null {
+  const all = batch.flatMap(({ outcome: { said } }) => (said === null || said === undefined ? [] : [said]));
+  return all.findLast(({ kind }) => kind === 'pauses') ?? all.at(-1) ?? null;
 }
 
 function byJob(

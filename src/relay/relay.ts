@@ -1,6 +1,6 @@
 import { transaction } from '../store/database.ts';
 import { clearDelivering, keysWithoutWork } from '../store/outbox-clear.ts';
-import { takeDueEffects } from '../store/outbox-take.ts';
+import { takeDueEffects, takeProbe } from '../store/outbox-take.ts';
 import { listenDelivering } from '../store/wake.ts';
 import { createAlarm } from './alarm.ts';
 import { count, faultEvent, noCounts, type RelayCounts } from './events.ts';
@@ -40,7 +40,7 @@ export async function runRelay(
   const { plan, counts } = countedPlan(services, options);
   const hardStop = new AbortController();
   const pump = createPump(services, plan, hardStop.signal);
-  let taking: Promise<number> = Promise.resolve(0);
+  let taking: Promise<Taken> = Promise.resolve(NOTHING);
   const stop = () => {
     plan.emit({ kind: 'draining', inHand: pump.inHand() });
     pump.stop(taking);
@@ -54,7 +54,8 @@ export async function runRelay(
     await pump.roomy();
     if (options.signal.aborted) break;
     taking = takeInto(services, plan, pump);
-    if ((await taking) > 0) {
+    const { count: taken, probeInMs } = await taking;
+    if (taken > 0) {
       poll = plan.pollMs.first;
       continue;
     }
@@ -62,7 +63,8 @@ export async function runRelay(
       await clearFinished(services, plan);
       plan.emit({ kind: 'idle' });
     }
-    poll = (await alarm.nap(poll, options.signal)) ? plan.pollMs.first : Math.min(plan.pollMs.cap, poll * 2);
+    const nap = probeInMs === null ? poll : Math.max(poll, Math.min(PAUSED_POLL_MS, probeInMs));
+    poll = (await alarm.nap(nap, options.signal)) ? plan.pollMs.first : Math.min(plan.pollMs.cap, poll * 2);
   }
   await drained(pump, plan, hardStop);
   await listening;
@@ -82,23 +84,35 @@ function countedPlan(services: RelayServices, options: RelayOptions): { plan: Re
   return { plan, counts };
 }
 
-async function takeInto(services: RelayServices, plan: RelayPlan, pump: Pump): Promise<number> {
+/** How many effects were taken, and when a paused counterparty is to be tried. */
+interface Taken {
+  readonly count: number;
+  readonly probeInMs: number | null;
+}
+const NOTHING: Taken = { count: 0, probeInMs: null };
+
+/** A take during a pause walks all that waits, for what is told to others among it: seldom, a month can be a million rows. */
+const PAUSED_POLL_MS = 5_000;
+
+async function takeInto(services: RelayServices, plan: RelayPlan, pump: Pump): Promise<Taken> {
   // Measured from before the take: the lease began no earlier, so by this clock it ends no later.
   const until = performance.now() + plan.leaseMs;
   try {
     const jobs = services.jobs.ids;
-    const effects = await transaction(services.db, TAKE, async (tx) => {
+    const { effects, probeInMs } = await transaction(services.db, TAKE, async (tx) => {
       const taken = await takeDueEffects(tx, { limit: plan.batch, leaseMs: plan.leaseMs, jobs });
       plan.memory.see(taken.found);
-      return taken.effects;
+      if (taken.probeInMs === null || taken.probeInMs > 0) return taken;
+      const probe = await takeProbe(tx, { leaseMs: plan.leaseMs, jobs, probe: plan.probe });
+      return probe === null ? taken : { ...taken, effects: [...taken.effects, probe] };
     });
     if (effects.length > 0) plan.emit({ kind: 'taken', count: effects.length });
     pump.offer(effects, until);
-    return effects.length;
+    return { count: effects.length, probeInMs };
   } catch (error) {
     if (error instanceof Rewound) await freeze(services, plan, error);
     else plan.emit(faultEvent('take', error));
-    return 0;
+    return NOTHING;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Verdict } from '../kernel/delivery.ts';
+import type { Said } from '../kernel/destination.ts';
 import { movesMoney } from '../kernel/effect-number.ts';
 import type { Tx } from '../kernel/sql.ts';
 import type { EffectState } from '../kernel/transitions.ts';
@@ -25,6 +26,8 @@ export interface EffectOutcome {
   readonly held: Extract<EffectState, 'sending' | 'unknown' | 'pending_external'>;
   readonly verdict: Verdict;
   readonly tries: readonly DeliveryTry[];
+  /** What its answer says of the destination as a whole. */
+  readonly said?: Said;
 }
 
 /** An effect whose fate became known in this transaction. */
@@ -51,6 +54,8 @@ export async function recordOutcomes(
 ): Promise<ReadonlySet<string>> {
   const won = await moveEffects(tx, outcomes);
   const ours = outcomes.filter((outcome) => won.has(outcome.number));
+  const uncounted = ours.filter(({ verdict }) => verdict.isUncounted === true);
+  if (uncounted.length > 0) await takeBackTries(tx, uncounted);
   const settled = ours.flatMap(firstFate).sort(byNumber);
   if (settled.length > 0) await settle(tx, settled);
   const returned = ours.filter((outcome) => outcome.verdict.state === 'returned');
@@ -76,6 +81,24 @@ async function recordReturned(tx: Tx, outcomes: readonly EffectOutcome[], settle
   await settle(
     tx,
     outcomes.map(({ number, key, subject }) => ({ number, key, subject, state: 'returned' as const })).sort(byNumber),
+  );
+}
+
+/** Counts the tries of recorded effects back, as if they had not been taken. A number that no send has used has no first one. */
+async function takeBackTries(tx: Tx, outcomes: readonly EffectOutcome[]): Promise<void> {
+  await tx.query(
+    `update onceper.outbox o
+        set attempts = o.attempts - n.sent::int4,
+            lookups = o.lookups - (not n.sent)::int4,
+            first_sent_at = case when n.sent and o.attempts = 1 then null else o.first_sent_at end,
+            last_sent_at = case when n.sent and o.attempts = 1 then null else o.last_sent_at end
+       from unnest($1::text[], $2::int8[], $3::bool[]) as n (number, fence, sent)
+      where o.number = n.number and o.fence = n.fence`,
+    [
+      outcomes.map((outcome) => outcome.number),
+      outcomes.map((outcome) => outcome.fence),
+      outcomes.map((outcome) => outcome.held === 'sending'),
+    ],
   );
 }
 

@@ -1,8 +1,10 @@
 import type { EffectInHand } from '../kernel/delivery.ts';
+import { ACCOUNTS, type ProbeTerms } from '../kernel/destination.ts';
 import type { Position } from '../kernel/rewind.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { ACCOUNTS_PAUSED } from './destinations.ts';
 import { IDENTITY, mustHave } from './epoch.ts';
-import { IS_ITS_TURN } from './outbox-conditions.ts';
+import { IS_ITS_TURN, MOVES_MONEY } from './outbox-conditions.ts';
 
 /** An effect under a relay's lease. Every later write names its fence; a relay that lost it affects 0 rows. */
 export interface TakenEffect extends EffectInHand {
@@ -13,51 +15,24 @@ export interface TakenEffect extends EffectInHand {
   readonly destination: string;
   readonly body: string;
   readonly fence: bigint;
+  readonly isProbe: boolean;
+  /** How often the counterparty gave an old answer about us from memory: as often its key is another one. */
+  readonly repeats: number;
 }
 
-type TakenRow = (TakenEffect | { readonly number: null }) & Position;
+type TakenRow = (TakenEffect | { readonly number: null }) & Found;
+type Found = Position & Pick<Take, 'probeInMs'>;
 
 /** What a take has taken, and who the database was that gave it. */
 export interface Take {
   readonly effects: readonly TakenEffect[];
   readonly found: Position;
+  /** When the counterparty of money, which is paused, is to be tried with one effect; null while it is open. */
+  readonly probeInMs: number | null;
 }
 
-/**
- * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
- * one becomes `sending`, its try counted before the first byte, whether or not the relay looks it up first; a `sending` past
- * its lease becomes `unknown`, and like the other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
- * is an effect that waits for an earlier one of its subject and destination until that has its fate. The same statement says who
- * the database is, so that whoever takes can tell a rewound one before anything leaves. Throws OnceperError `epoch_missing`.
- */
-export async function takeDueEffects(
-  tx: Tx,
-  options: { readonly limit: number; readonly leaseMs: number; readonly jobs: readonly string[] },
-): Promise<Take> {
-  // From the delivering actions into (key, due_at): joined on state alone it walks the rows of unfinished actions. The
-  // clock is a scalar subquery, read once: as a volatile condition it could not bound the index scan. A row that is locked is
-  // found again by its place, an eighth of the take's CPU less than by number; one that was changed after this statement's
-  // snapshot has a place that the snapshot does not see, and is left for the next take.
-  const { rows } = await tx.query<TakenRow>(
-    `with here as materialized (
-       select ${IDENTITY}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as wal from onceper.epoch),
-     due as materialized (
-       select o.place, a.job, a.period_ends, o.state, o.first_sent_at, o.last_sent_at
-         from onceper.action a
-        cross join lateral (
-              select outbox.ctid as place, outbox.state, outbox.first_sent_at, outbox.last_sent_at
-                from onceper.outbox
-               where outbox.key = a.key
-                 and outbox.state in ('pending', 'sending', 'unknown', 'pending_external')
-                 and outbox.due_at <= (select clock_timestamp())
-                 and ${IS_ITS_TURN}
-               order by outbox.due_at
-               limit $1
-                 for update of outbox skip locked) o
-        where a.delivering and a.job = any ($3::text[])
-          and not exists (select from onceper.epoch where frozen_at is not null)
-        limit $1),
-     taken as (
+/** The rest of a take over `due`; `isProbe` is what it says of the effects. */
+const TAKEN = (isProbe: boolean) => `taken as (
      update onceper.outbox o
         set state = case due.state when 'pending' then 'sending' when 'sending' then 'unknown' else due.state end,
             attempts = o.attempts + (due.state = 'pending')::int4,
@@ -69,20 +44,100 @@ export async function takeDueEffects(
        from due
       where o.ctid = due.place
      returning o.number, due.job, o.key, o.subject, o.destination, o.body, o.fence, o.attempts, o.lookups as "lookUps",
-               due.state as before, o.counterparty_id as "counterpartyId",
+               due.state as before, o.counterparty_id as "counterpartyId", ${isProbe} as "isProbe",
+               case when o.fence = 1 then 0
+                    else (select count(*)::int4 from onceper.delivery d where d.number = o.number and d.outcome = 'repeated')
+               end as repeats,
                (extract(epoch from clock_timestamp() - due.period_ends) * 1000)::float8 as "periodEndedAgeMs",
                (extract(epoch from clock_timestamp() - due.first_sent_at) * 1000)::float8 as "firstSentAgeMs",
-               (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs")
+               (extract(epoch from clock_timestamp() - due.last_sent_at) * 1000)::float8 as "lastSentAgeMs")`;
+
+/**
+ * Takes up to `limit` due effects of delivering actions of `jobs`, in one statement and under a lease of `leaseMs`. A pending
+ * one becomes `sending`, its try counted before the first byte, whether or not the relay looks it up first; a `sending` past
+ * its lease becomes `unknown`, and like the other unfinished ones it is to be looked up, never sent. Rows of another relay's open take are skipped, not waited for; so
+ * is an effect that waits for an earlier one of its subject and destination until that has its fate, and all that moves money
+ * while its counterparty is paused. The same statement says who the database is, so that whoever takes can tell a rewound one
+ * before anything leaves. Throws OnceperError `epoch_missing`.
+ */
+export async function takeDueEffects(
+  tx: Tx,
+  options: { readonly limit: number; readonly leaseMs: number; readonly jobs: readonly string[] },
+): Promise<Take> {
+  // From the delivering actions into (key, due_at): joined on state alone it walks the rows of unfinished actions. The
+  // clock is a scalar subquery, read once: as a volatile condition it could not bound the index scan. A row that is locked is
+  // found again by its place, an eighth of the take's CPU less than by number; one that was changed after this statement's
+  // snapshot has a place that the snapshot does not see, and is left for the next take.
+  const { rows } = await tx.query<TakenRow>(
+    `with here as materialized (
+       select ${IDENTITY}, pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as wal,
+              (select (extract(epoch from probe_at - clock_timestamp()) * 1000)::float8
+                 from onceper.destination where name = '${ACCOUNTS}') as "probeInMs" from onceper.epoch),
+     due as materialized (
+       select o.place, a.job, a.period_ends, o.state, o.first_sent_at, o.last_sent_at
+         from onceper.action a
+        cross join lateral (
+              select outbox.ctid as place, outbox.state, outbox.first_sent_at, outbox.last_sent_at
+                from onceper.outbox
+               where outbox.key = a.key
+                 and outbox.state in ('pending', 'sending', 'unknown', 'pending_external')
+                 and outbox.due_at <= (select clock_timestamp())
+                 and ${IS_ITS_TURN}
+                 and not (${ACCOUNTS_PAUSED} and ${MOVES_MONEY})
+               order by outbox.due_at
+               limit $1
+                 for update of outbox skip locked) o
+        where a.delivering and a.job = any ($3::text[])
+          and not exists (select from onceper.epoch where frozen_at is not null)
+        limit $1),
+     ${TAKEN(false)}
      select taken.*, here.* from here left join taken on true`,
     [options.limit, options.leaseMs, options.jobs],
     'onceper take due',
   );
-  const { systemIdentifier, timeline, epoch, wal } = mustHave(rows[0]);
-  return { effects: rows.filter(isTaken), found: { systemIdentifier, timeline, epoch, wal } };
+  const { systemIdentifier, timeline, epoch, wal, probeInMs } = mustHave(rows[0]);
+  return { effects: rows.filter(isTaken), found: { systemIdentifier, timeline, epoch, wal }, probeInMs };
+}
+
+/**
+ * Takes the one effect with which a paused counterparty is tried, as takeDueEffects takes; null where it is open, not due, or
+ * nothing is there to try it with. Of any number of relays one gets the turn, and the next comes after a back-off. A pending one
+ * goes first: only a send shows that sends are dealt with. Who was tried is due later than the others, so that no single payout
+ * keeps the destination closed.
+ */
+export async function takeProbe(
+  tx: Tx,
+  options: { readonly leaseMs: number; readonly jobs: readonly string[]; readonly probe: ProbeTerms },
+): Promise<TakenEffect | null> {
+  const { rows } = await tx.query<TakenEffect>(
+    `with turn as (
+       update onceper.destination
+          set probes = probes + 1,
+              probe_at = clock_timestamp() + least($4, $3 * 2 ^ least(probes + 1, 40)) * interval '1 millisecond'
+        where name = '${ACCOUNTS}' and probe_at <= clock_timestamp()
+          and not exists (select from onceper.epoch where frozen_at is not null)
+       returning name),
+     due as materialized (
+       select outbox.ctid as place, a.job, a.period_ends, outbox.state, outbox.first_sent_at, outbox.last_sent_at
+         from turn
+        cross join onceper.action a
+         join onceper.outbox on outbox.key = a.key
+        where a.delivering and a.job = any ($1::text[])
+          and outbox.state in ('pending', 'sending', 'unknown', 'pending_external')
+          and outbox.due_at <= (select clock_timestamp())
+          and ${IS_ITS_TURN} and ${MOVES_MONEY}
+        order by outbox.state <> 'pending', outbox.due_at
+        limit 1
+          for update of outbox skip locked),
+     ${TAKEN(true)}
+     select taken.* from taken`,
+    [options.jobs, options.leaseMs, options.probe.firstMs, options.probe.capMs],
+  );
+  return rows[0] ?? null;
 }
 
 /** False of the row that says only who the database is, where nothing was taken. */
-function isTaken(row: TakenRow): row is TakenEffect & Position {
+function isTaken(row: TakenRow): row is TakenEffect & Found {
   return row.number !== null;
 }
 

@@ -7,6 +7,7 @@ import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { insert } from '../store/by-hand-rows.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { createTestNamespace } from '../support/namespace.ts';
 import { as, type Printed, typed } from './command-line.ts';
 import { type Served, serve } from './served.ts';
@@ -70,7 +71,7 @@ let folder: string;
 async function createSide(): Promise<Side & { readonly variables: { readonly DATABASE_URL: string } }> {
   const database = await createTestDatabase();
   const db = openDatabase({ url: database.url, name: 'test', max: 1 });
-  for (const { text, values } of LEDGER) await db.query(text, values);
+  for (const { text, values } of LEDGER) await forced(db, text, values);
   await db.close();
   const { address, namespace } = await createTestNamespace();
   const variables = { DATABASE_URL: database.url, TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
@@ -111,6 +112,11 @@ const LINES: Readonly<Record<string, readonly (() => Line)[]>> = {
   periods: [() => ['periods', 'settlement'], () => ['periods', 'nope']],
   show: [() => ['show', KEY], () => ['show', DONE], () => ['show', 'settlement:2031-01']],
   why: [() => ['why', KEY], () => ['why', DONE], () => ['why', '--', '-x']],
+  'destination list': [() => ['destination', 'list']],
+  'destination resume': [
+    () => ['destination', 'resume', 'accounts', '--reason', PAINT],
+    () => ['destination', 'resume', 'nowhere', '--reason', 'r'],
+  ],
   effects: [() => ['effects', DONE], () => ['effects', DONE, '--limit', '0']],
   doctor: [() => ['doctor'], () => ['doctor', '--reconcile-rewind']],
   'audit list': [() => ['audit', 'list'], () => ['audit', 'list', '--verb', 'nothing']],

@@ -158,7 +158,12 @@ const LINES: Readonly<Record<string, readonly (() => readonly string[])[] | stri
   skip: [() => ['skip', KEY, '--reason', POISON]],
   adjust: [() => ['adjust', DONE, '--posting', POISON, '--reason', POISON]],
   'hold list': [() => ['hold', 'list'], () => ['hold', 'list', '--key', POISON]],
-  'hold release': [() => ['hold', 'release', NUMBER, '--reason', POISON]],
+  'hold release': [
+    () => ['hold', 'release', NUMBER, '--reason', POISON],
+    () => ['hold', 'release', '--code', POISON, '--subjects', POISON, '--reason', POISON],
+  ],
+  'destination list': [() => ['destination', 'list']],
+  'destination resume': [() => ['destination', 'resume', POISON, '--reason', POISON]],
   'backfill request': [() => ['backfill', 'request', 'settlement', '--from', POISON, '--to', POISON]],
   'backfill list': [() => ['backfill', 'list']],
   'backfill show': [() => ['backfill', 'show', 'a-1'], () => ['backfill', 'show', POISON]],

@@ -24,6 +24,7 @@ const TREATMENTS = [
   'error_after',
   'busy',
   'refused',
+  'barred',
 ] as const satisfies readonly Treatment[];
 const EVERYTHING: readonly Ability[] = ['memory', 'clock', ...TREATMENTS];
 const TERMS = { keyWindowMs: 86_400_000, visibilityDelayMs: 0, timeoutMs: 2_000 };
@@ -65,7 +66,11 @@ describe('the http adapter against the simulator', () => {
       unreachable: to(await nobody()),
       transfer: transferTo('m-1'),
       async treat(number, treatment) {
-        const settings = { retryAfterSeconds: 2, numbers: { [number]: [treatment, 'ok'] } };
+        const settings = {
+          retryAfterSeconds: 2,
+          numbers: { [number]: [treatment === 'barred' ? 'refused' : treatment, 'ok'] },
+          ...(treatment === 'barred' ? { refusal: { status: 402, code: 'balance_insufficient' } } : {}),
+        };
         const put = await fetch(`${simulator.url}/control/modes`, { method: 'PUT', body: JSON.stringify(settings) });
         expect(put.ok).toBe(true);
       },
@@ -145,11 +150,11 @@ describe.skipIf(mock.path === null)(`the Stripe adapter against ${where}`, () =>
     expect(page.hasMore).toBe(false);
   });
 
-  test('reads a refused key as refused, without repeating it', async () => {
+  test('reads a refused key as an answer about us, without repeating the key', async () => {
     const wrong = kept(createStripeGateway({ ...TERMS, url: server.url, key: 'no-key-of-theirs' }));
     const { reference, ...rest } = transferTo('acct_1')();
     const answer = await wrong.send(reference, JSON.stringify({ ...rest, reference }));
-    expect(answer).toMatchObject({ kind: 'refused', status: 401 });
+    expect(answer).toMatchObject({ kind: 'barred', status: 401 });
     expect(JSON.stringify(answer)).not.toContain('no-key-of-theirs');
   });
 });

@@ -78,7 +78,7 @@ describe('the contract', () => {
 
   test('a transfer that names another number, or no number, is refused', async () => {
     const { simulator, gateway } = await startWith();
-    expect(await gateway.send('n-1', testBody('n-2'))).toMatchObject({ kind: 'refused', code: 'malformed_transfer' });
+    expect(await gateway.send('n-1', testBody('n-2'))).toMatchObject({ kind: 'barred', code: 'malformed_transfer' });
     const bare = await fetch(`${simulator.url}/v1/transfers`, { method: 'POST', body: testBody('n-1') });
     expect([bare.status, await bare.json()]).toMatchObject([400, { error: { code: 'idempotency_key_missing' } }]);
     expect(bank.executed()).toEqual(new Map());
@@ -96,7 +96,7 @@ describe('modes', () => {
     error_before: [{ kind: 'unknown', status: 500 }, false],
     error_after: [{ kind: 'unknown', status: 500 }, true],
     busy: [{ kind: 'busy', retryAfterMs: 2_000 }, false],
-    refused: [{ kind: 'refused', status: 402, code: 'no_funds' }, false],
+    refused: [{ kind: 'refused', status: 400, code: 'account_blocked' }, false],
     pending: [{ kind: 'accepted', status: 202, transfer: { status: 'pending' } }, true],
     returned: [{ kind: 'accepted', status: 201, transfer: { status: 'succeeded' } }, true],
   } as const;
@@ -107,7 +107,7 @@ describe('modes', () => {
       numbers: { 'n-1': [mode] },
       delayMs: 20,
       retryAfterSeconds: 2,
-      refusal: { status: 402, code: 'no_funds' },
+      refusal: { status: 400, code: 'account_blocked' },
     });
     expect(await send(gateway, 'n-1')).toMatchObject(answer);
     expect(bank.executed().get('n-1') ?? 0).toBe(acts ? 1 : 0);

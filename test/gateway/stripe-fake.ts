@@ -17,19 +17,27 @@ interface StripeTransfer {
   readonly transfer_group: string | null;
 }
 
-/** A server with Stripe's memory: its idempotency layer saves every answer, a 500 too, and its lists are newest first. */
+/**
+ * A server with Stripe's memory: its idempotency layer saves every answer of a request that began, a 500 and a lack of balance
+ * too, says so when it repeats one, and its lists are newest first.
+ */
 export interface StripeFake {
   readonly url: string;
   readonly transfers: StripeTransfer[];
   readonly posts: { readonly key: string; readonly body: string; readonly authorization: string | undefined }[];
   treat(number: string, treatment: Treatment): void;
+  /** False lets every create fail for want of balance, until it is true again. */
+  hasBalance: boolean;
+  /** Accounts that are closed. */
+  readonly closed: Set<string>;
   stop(): Promise<void>;
 }
 
 const ERRORS = {
   in_flight: [409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }],
   busy: [429, { type: 'invalid_request_error', code: 'rate_limit' }],
-  refused: [400, { type: 'invalid_request_error', code: 'balance_insufficient', message: 'Not enough, Mr Smith' }],
+  refused: [400, { type: 'invalid_request_error', code: 'account_closed', message: 'Closed by Mr Smith' }],
+  barred: [400, { type: 'invalid_request_error', code: 'balance_insufficient', message: 'Not enough, Mr Smith' }],
 } as const;
 
 export async function startStripeFake(): Promise<StripeFake> {
@@ -37,6 +45,7 @@ export async function startStripeFake(): Promise<StripeFake> {
   const posts: StripeFake['posts'] = [];
   const saved = new Map<string, { readonly body: string; readonly status: number; readonly json: unknown }>();
   const treatments = new Map<string, Treatment>();
+  const closed = new Set<string>();
 
   const make = (form: URLSearchParams): StripeTransfer => {
     const transfer: StripeTransfer = {
@@ -59,13 +68,23 @@ export async function startStripeFake(): Promise<StripeFake> {
     const before = saved.get(key);
     if (before !== undefined && before.body !== body)
       return say(response, 400, { error: { type: 'idempotency_error' } });
-    if (before !== undefined) return say(response, before.status, before.json);
-    const treatment = treatments.get(key);
+    if (before !== undefined) {
+      response.setHeader('idempotent-replayed', 'true');
+      return say(response, before.status, before.json);
+    }
+    const isClosed = closed.has(new URLSearchParams(body).get('destination') ?? '');
+    const treatment = treatments.get(key) ?? (isClosed ? 'refused' : fake.hasBalance ? undefined : 'barred');
     treatments.delete(key);
     if (treatment === 'drop_before') return response.socket?.resetAndDestroy();
+    if (treatment === 'barred') {
+      const [status, error] = ERRORS.barred;
+      saved.set(key, { body, status, json: { error } });
+      return say(response, status, { error });
+    }
     if (treatment === 'in_flight' || treatment === 'busy' || treatment === 'refused') {
       const [status, error] = ERRORS[treatment];
       response.setHeader('retry-after', '2');
+      if (treatment === 'refused') saved.set(key, { body, status, json: { error } });
       return say(response, status, { error });
     }
     const failed = treatment === 'error_before' || treatment === 'error_after';
@@ -91,17 +110,20 @@ export async function startStripeFake(): Promise<StripeFake> {
     })();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
+  const fake: StripeFake = {
+    hasBalance: true,
+    closed,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     transfers,
     posts,
     treat: (number, treatment) => void treatments.set(number, treatment),
     async stop() {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const ended = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
-      await closed;
+      await ended;
     },
   };
+  return fake;
 }
 
 function listed(transfers: readonly StripeTransfer[], query: URLSearchParams) {

@@ -99,7 +99,18 @@ describe('a send', () => {
 
   test('reads Stripe’s code and never its text', async () => {
     fake.treat(number, 'refused');
-    expect(await gateway.send(number, body)).toEqual({ kind: 'refused', code: 'balance_insufficient', status: 400 });
+    expect(await gateway.send(number, body)).toEqual({ kind: 'refused', code: 'account_closed', status: 400 });
+  });
+
+  test('that was short of balance is repeated from memory, and asked again under a key of its own for each repeat', async () => {
+    fake.hasBalance = false;
+    expect(await gateway.send(number, body)).toEqual({ kind: 'barred', code: 'balance_insufficient', status: 400 });
+    fake.hasBalance = true;
+    const old = { kind: 'repeated', code: 'balance_insufficient', status: 400 };
+    expect(await gateway.send(number, body)).toEqual(old);
+    expect(await gateway.send(number, body, undefined, 1)).toMatchObject({ kind: 'accepted' });
+    expect(await gateway.send(number, body, undefined, 1)).toMatchObject({ kind: 'accepted' });
+    expect(fake.transfers).toMatchObject([{ transfer_group: number }]);
   });
 
   test('waits as long as a rate limit asks', async () => {

@@ -48,6 +48,8 @@ export const shown = (...transfers: Partial<FoundTransfer>[]): LookUpAnswer => (
   status: 200,
 });
 export const refused = (status: number, code: string): SendAnswer => ({ kind: 'refused', status, code });
+export const short: SendAnswer & LookUpAnswer = { kind: 'barred', status: 402, code: 'no_balance' };
+export const stale: SendAnswer = { kind: 'repeated', status: 400, code: 'no_balance' };
 export const busy: SendAnswer = { kind: 'busy', retryAfterMs: 7_000, status: 429 };
 export const lost: SendAnswer = { kind: 'unknown', code: 'timeout', status: null };
 export const down: SendAnswer = { kind: 'unsent', code: 'econnrefused' };

@@ -274,6 +274,22 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [edit('src/store/close.ts', 'period_ends = $5, ', 'period_ends = nullif($5::timestamptz, $5), ')],
     tests: ['test/store/close.test.ts'],
   },
+  {
+    name: 'a take overlooks that the counterparty is paused',
+    edits: [edit('src/store/outbox-take.ts', '\n                 and not (${ACCOUNTS_PAUSED} and ${MOVES_MONEY})', '')],
+    tests: ['test/relay/pause.test.ts'],
+  },
+  {
+    name: 'an answer about us fails the payout',
+    edits: [
+      edit(
+        'src/gateway/http.ts',
+        `return { kind: isDefinite(status) ? 'barred' : 'unknown', code, status };`,
+        `return { kind: isDefinite(status) ? 'refused' : 'unknown', code, status };`,
+      ),
+    ],
+    tests: ['test/gateway/http.test.ts'],
+  },
   ...NOTICE_MUTATIONS,
   ...PEOPLE_MUTATIONS,
 ];

@@ -125,6 +125,24 @@ test('why, of a done key, shows the document, its effects, and that running it a
   expect(lines).toContain('npx onceper relay');
 });
 
+test('why, of a key whose payouts wait for a paused counterparty, says since when, by which answer, and how it goes on', async () => {
+  const waiting = await createStory();
+  await waiting.settle('2026-04');
+  await waiting.db.query(
+    `update onceper.destination set state = 'paused', code = 'balance_insufficient', status = 402, probe_at = clock_timestamp(),
+            since = clock_timestamp() - interval '1 hour'`,
+  );
+  const { sections, next } = await explainKey(waiting.db, 'tiny:2026-04');
+  const lines = sections.flatMap((section) => section.lines);
+  expect(lines).toContainEqual(
+    expect.stringMatching(
+      /^accounts is paused since .* \(1 h.*\) by 402 balance_insufficient, .*: they wait under their numbers/,
+    ),
+  );
+  expect(next.map(({ command }) => command)).toContain('npx onceper destination resume accounts --reason "..."');
+  await waiting.drop();
+});
+
 test('why, of a key with many duplicates, tells the first and the owner, and counts the others', async () => {
   await story.open('2026-05', { overrides: {} });
   for (let more = 0; more < 12; more += 1) await story.open('2026-05');

@@ -1,4 +1,5 @@
 import { parseKey } from '../../kernel/key.ts';
+import { pauseInWords } from '../../ops/destinations.ts';
 import { type EffectsPage, listEffects } from '../../ops/effects.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -31,7 +32,7 @@ export const addEffects: AddCommand = (program, act) => {
     );
 };
 
-function render(session: Session, { key, effects, next }: EffectsPage, limit: number): string {
+function render(session: Session, { key, effects, next, pause }: EffectsPage, limit: number): string {
   if (effects.length === 0) return `${key} has no effects here`;
   const rows = effects.map(({ number, subject, currency, amount, state, attempts, counterpartyId }) => [
     number,
@@ -44,5 +45,6 @@ function render(session: Session, { key, effects, next }: EffectsPage, limit: nu
   ]);
   const head = ['number', 'subject', 'amount', 'currency', 'state', 'attempts', 'counterparty id'];
   const more = next === null ? '' : `\n\nmore: npx onceper effects ${key} --limit ${limit} --after ${next}`;
-  return table(session, head, rows, ['amount', 'attempts']) + more;
+  const paused = pause === null ? '' : `\n\n${pauseInWords(pause)}`;
+  return table(session, head, rows, ['amount', 'attempts']) + paused + more;
 }

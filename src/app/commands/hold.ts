@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import { parseEffectNumber } from '../../kernel/effect-number.ts';
 import { parseKey } from '../../kernel/key.ts';
 import { HOLD_LIFE, type HoldState } from '../../kernel/transitions.ts';
-import { listHolds } from '../../ops/holds.ts';
-import { askingCommand } from '../approval-request.ts';
+import { chosenHolds, listHolds } from '../../ops/holds.ts';
+import { askFor, REASON, reasonOf } from '../approval-request.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { usage } from '../fault.ts';
 import { renderHolds } from '../hold-text.ts';
 import { statesOf, wholeNumber } from '../options.ts';
 
@@ -51,12 +52,54 @@ function addList(hold: Command, act: Act): void {
     );
 }
 
+interface ReleaseOptions {
+  readonly job: string;
+  readonly key?: string;
+  readonly code?: string;
+  readonly subjects?: readonly string[];
+  readonly reason: string;
+}
+
 function addRelease(hold: Command, act: Act): void {
-  askingCommand(hold, act, {
-    syntax: 'release <number>',
-    summary: 'ask that the money of a payout be released to the next open period, which pays it under its own number',
-    example: 'npx onceper hold release settlement:2026-09:m-1001:GBP:payout --reason "account corrected"',
-    kind: 'release_hold',
-    ask: (number) => ({ number }),
-  });
+  command(hold, 'release [numbers...]', {
+    summary:
+      'ask that money on hold be released to the next open period, which pays it under its own numbers: of the payouts named, or of those chosen; one request',
+    example: [
+      'npx onceper hold release settlement:2026-09:m-1001:GBP:payout --reason "account corrected"',
+      'npx onceper hold release --key settlement:2026-09 --code account_closed --reason "new accounts are known"',
+    ].join('\n  '),
+  })
+    .option('--job <job>', 'of this job', 'settlement')
+    .option('--key <key>', 'all of this key')
+    .option('--code <code>', 'all that the counterparty refused with this code')
+    .option('--subjects <subjects>', 'all of these subjects, with commas between them', (text) => text.split(','))
+    .requiredOption('--reason <reason>', REASON)
+    .action(
+      act(async (session, numbers: readonly string[], options: ReleaseOptions) => {
+        const reason = reasonOf(options);
+        const { job, key = null, code = null, subjects = null } = options;
+        checkChoice(numbers, [key, code, subjects]);
+        for (const number of numbers) parseEffectNumber(number);
+        if (key !== null) parseKey(key);
+        const { registry } = session;
+        return askFor(session, async (db) => {
+          const chosen =
+            numbers.length > 0 ? numbers : await chosenHolds({ db, registry }, { job, key, code, subjects });
+          const [only] = chosen;
+          const ask = chosen.length === 1 && only !== undefined ? { number: only } : { numbers: [...chosen] };
+          return { kind: 'release_hold', ask, reason };
+        });
+      }),
+    );
+}
+
+/** Numbers say all; without any, something must choose, so that nobody asks for everything by an empty line. */
+function checkChoice(numbers: readonly string[], choices: readonly unknown[]): void {
+  const chooses = choices.some((choice) => choice !== null);
+  if (numbers.length > 0 !== chooses) return;
+  throw usage(
+    chooses ? 'numbers and a choice exclude each other' : 'what is to be released is missing',
+    'NUMBERS',
+    'name payouts, or choose by --key, --code or --subjects',
+  );
 }

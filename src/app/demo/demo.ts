@@ -13,6 +13,8 @@ import { sampleMonths } from '../../jobs/settlement/sample/sample-rows.ts';
 import { writeSample } from '../../jobs/settlement/sample/write-sample.ts';
 import { OnceperError } from '../../kernel/error.ts';
 import { businessKey } from '../../kernel/key.ts';
+import { auditImportBy } from '../../ops/import-audit.ts';
+import { importReport } from '../../ops/import-report.ts';
 import { type CheckedRule, checkRule, loadRule } from '../../ops/rule.ts';
 import { applyJobSchedule } from '../../ops/schedule.ts';
 import { clockOf, connect } from '../../store/database.ts';
@@ -161,8 +163,17 @@ async function importIt(stage: Stage, checked: CheckedRule, input: DemoInput): P
     source: input.source,
     actor: stage.actor,
     rule: checked.rule,
+    audit: auditImportBy(stage.actor),
   });
-  if (imported.refused.length === 0) return imported;
+  if (imported.kind === 'imported') return imported;
+  if (imported.kind === 'held') {
+    throw new OnceperError({
+      code: 'file_held',
+      message: importReport(imported).join('; '),
+      remedy: 'give the demo a file of which these servers know nothing',
+      at: input.file,
+    });
+  }
   throw new OnceperError({
     code: 'file_refused',
     message: `${imported.refused.length} rows refuse the file, the first in line ${imported.refused[0]?.line}: ${imported.refused[0]?.reason}`,

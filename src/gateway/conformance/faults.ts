@@ -64,7 +64,7 @@ export const FAULTS: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'a refusal is refused, with a 4xx and a stable code',
+    name: 'a refusal that is final for the payee is refused, with a 4xx and a stable code',
     needs: ['memory', 'refused'],
     async run(harness) {
       const transfer = harness.transfer();
@@ -74,6 +74,32 @@ export const FAULTS: readonly ConformanceCase[] = [
       assert.ok(answer.status >= 400 && answer.status < 500);
       assert.match(answer.code, CODE);
       assert.equal(await harness.made(transfer.reference), 0);
+    },
+  },
+  {
+    name: 'an answer about us is barred, moves nothing, and the same number is paid once when its cause is mended',
+    needs: ['memory', 'barred'],
+    async run(harness) {
+      const transfer = harness.transfer();
+      const { reference } = transfer;
+      await harness.treat(reference, 'barred');
+      const answer = await sent(harness, transfer);
+      assert.ok(answer.kind === 'barred', `expected barred, got ${answer.kind}`);
+      assert.ok(answer.status >= 400 && answer.status < 500);
+      assert.match(answer.code, CODE);
+      assert.equal(await harness.made(reference), 0);
+      const again = () => harness.gateway.send(reference, bodyOf(transfer), undefined, repeats);
+      let repeats = 0;
+      let last = await again();
+      // A counterparty that remembers its refusals gives the old one first, and says that it is old.
+      if (last.kind === 'repeated') {
+        repeats += 1;
+        last = await again();
+      }
+      const id = assertAccepted(last, transfer);
+      assert.equal(assertAccepted(await again(), transfer), id, 'the same again is the same transfer');
+      assert.equal(await harness.made(reference), 1);
+      assert.equal((await harness.gateway.lookUp(reference)).kind, 'found');
     },
   },
   {

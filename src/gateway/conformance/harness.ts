@@ -1,6 +1,9 @@
 import type { Gateway, Transfer } from '../port.ts';
 
-/** How a counterparty can be told to treat the next tries of one number; words of the simulator's modes. */
+/**
+ * How a counterparty can be told to treat the next tries of one number; words of the simulator's modes. `refused` is an answer
+ * that is final for the payee, such as a closed account; `barred` is one about us, such as a lack of balance.
+ */
 export type Treatment =
   | 'drop_before'
   | 'drop_after'
@@ -9,7 +12,8 @@ export type Treatment =
   | 'error_before'
   | 'error_after'
   | 'busy'
-  | 'refused';
+  | 'refused'
+  | 'barred';
 
 /**
  * What the suite needs of a counterparty, and what a stand-in may lack: `memory` that it keeps what it was told, `clock` that

@@ -4,7 +4,7 @@ import { parseJson } from '../transfer.ts';
 import type { PageQuery } from './bank.ts';
 import { parseSettings, shareOf } from './settings.ts';
 import type { Counter } from './simulator.ts';
-import type { Reply } from './teller.ts';
+import { type Reply, refusalBody } from './teller.ts';
 
 const MAX_BODY_BYTES = 1_024 * 1_024;
 const MAX_PAGE = 1_000;
@@ -34,6 +34,7 @@ async function replyTo(counter: Counter, request: IncomingMessage): Promise<Repl
     case 'POST /v1/transfers':
       return receive(counter, request);
     case 'GET /v1/transfers':
+      if (counter.settings.everything !== null) return barred(counter.settings.everything);
       return searchParams.has('reference') ? lookUp(counter, searchParams) : list(counter, searchParams);
     case 'GET /control/modes':
       return answer(200, counter.settings);
@@ -107,6 +108,10 @@ function bodyOf(request: IncomingMessage): Promise<string> {
     request.on('end', () => resolve(Buffer.concat(parts).toString('utf8')));
     request.on('error', reject);
   });
+}
+
+function barred({ status, code }: NonNullable<Counter['settings']['everything']>): Reply {
+  return answer(status, refusalBody(status, code));
 }
 
 function answer(status: number, body: unknown): Reply {

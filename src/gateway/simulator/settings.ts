@@ -43,6 +43,13 @@ const settingsShape = z.strictObject({
   refusal: z
     .strictObject({ status: z.int().min(400).max(499), code: z.string().min(1) })
     .default({ status: 400, code: 'account_closed' }),
+  /** Destinations whose accounts are closed: transfers to them are refused for good. */
+  closed: z.array(z.string()).default([]),
+  /** What every request, look-ups too, is answered with until it is told otherwise; without a code the body says nothing. */
+  everything: z
+    .strictObject({ status: z.int().min(400).max(599), code: z.string().min(1).nullable().default(null) })
+    .nullable()
+    .default(null),
   /** How long after acting a transfer is missing from look-ups. */
   lookUpLagMs: ms.default(0),
   /** Percentage of look-ups that answer 500. */

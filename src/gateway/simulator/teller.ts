@@ -71,6 +71,9 @@ export function createTeller(office: Office, signal: AbortSignal): Teller {
       tally.arrivals += 1;
       const transfer = parseTransfer(body);
       if (transfer === null || transfer.reference !== number) return refuse(desk, number, 400, 'malformed_transfer');
+      const { everything, closed } = settings;
+      if (everything !== null) return refuse(desk, number, everything.status, everything.code);
+      if (closed.includes(transfer.destination)) return refuse(desk, number, 400, 'account_closed');
       const mode = chooseMode(settings, number, attempt, tally.arrivals);
       return serve(desk, { number, body, transfer, mode, settings });
     },
@@ -171,11 +174,16 @@ async function refuse(
   desk: Desk,
   number: string,
   status: number,
-  code: string,
+  code: string | null,
   headers: Record<string, string> = {},
 ): Promise<Reply> {
   await note(desk, { number, decision: 'refused', status });
-  return { kind: 'answer', status, body: { error: { code, message: `refused with ${status}` } }, headers };
+  return { kind: 'answer', status, body: refusalBody(status, code), headers };
+}
+
+/** The body of a refusal; a counterparty without codes says nothing in it. */
+export function refusalBody(status: number, code: string | null): unknown {
+  return code === null ? {} : { error: { code, message: `refused with ${status}` } };
 }
 
 function replyOf(status: number, transfer: FoundTransfer, mode: Mode): Reply {

@@ -9,7 +9,8 @@ export type ReadTransfer = (stated: unknown) => FoundTransfer | null;
 
 /**
  * What a create means. The exchange decides whether a byte can have left; the package's error types decide the rest. A saved
- * 500 is repeated by Stripe for the same key, so a 5xx is unknown however often it comes.
+ * 500 is repeated by Stripe for the same key, so a 5xx is unknown however often it comes. So is a saved refusal: it says that
+ * nothing was done then, and nothing about now.
  */
 export function sendAnswer(called: Called<unknown>, read: ReadTransfer): SendAnswer {
   const { exchange, value, thrown } = called;
@@ -29,9 +30,20 @@ export function sendAnswer(called: Called<unknown>, read: ReadTransfer): SendAns
     const waitMs = retryAfterMs(first(headers['retry-after']), first(headers['date']), Date.now());
     return { kind: 'busy', retryAfterMs: waitMs, status };
   }
-  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused', code, status };
-  return { kind: 'unknown', code, status };
+  if (status < 400 || status >= 500 || status === 408) return { kind: 'unknown', code, status };
+  if (FINAL_FOR_PAYEE.has(code)) return { kind: 'refused', code, status };
+  return { kind: first(headers['idempotent-replayed']) === 'true' ? 'repeated' : 'barred', code, status };
 }
+
+/** Stripe's codes about the destination's account. All others are about ours: balance, limits, permissions, parameters. */
+const FINAL_FOR_PAYEE: ReadonlySet<string> = new Set([
+  'account_closed',
+  'no_account',
+  'insufficient_capabilities_for_transfer',
+  'bank_account_unusable',
+  'bank_account_declined',
+  'bank_account_restricted',
+]);
 
 /** What a listing by transfer group means. A transfer that can't be read, or of another group, proves nothing. */
 export function lookUpAnswer(
@@ -44,7 +56,8 @@ export function lookUpAnswer(
     return { kind: 'unknown', code: exchange.code, status: exchange.kind === 'broken' ? exchange.status : null };
   }
   const { status } = exchange;
-  if (status !== 200) return { kind: 'unknown', code: errorCode(thrown, status), status };
+  const isBarred = status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 429;
+  if (status !== 200) return { kind: isBarred ? 'barred' : 'unknown', code: errorCode(thrown, status), status };
   if (value === null || !Array.isArray(value.data)) return { kind: 'unknown', code: 'malformed_answer', status };
   const transfers: FoundTransfer[] = [];
   for (const stated of value.data) {

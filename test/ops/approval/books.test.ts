@@ -5,7 +5,8 @@ import type { ApprovalKind } from '../../../src/kernel/approval.ts';
 import type { Ask } from '../../../src/ops/approval/act.ts';
 import { approveRequest, type Decided, executeApproval } from '../../../src/ops/approval/decide.ts';
 import { requestApproval } from '../../../src/ops/approval/request.ts';
-import { listHolds } from '../../../src/ops/holds.ts';
+import { checkHolds } from '../../../src/ops/doctor-money.ts';
+import { chosenHolds, listHolds } from '../../../src/ops/holds.ts';
 import { actionByKey } from '../../../src/store/actions.ts';
 import { transaction } from '../../../src/store/database.ts';
 import { loadFirstRule } from '../../../src/store/rules.ts';
@@ -56,6 +57,59 @@ beforeEach(async () => {
   await bench.preparePeriods(rule);
   await bench.settleKey(rule, '2026-03');
   await bench.settleEffect(KEY, 'm-1', 'failed');
+});
+
+describe('several holds', () => {
+  const other = `${KEY}:m-2:GBP:payout`;
+  const chosen = (choice: Partial<Parameters<typeof chosenHolds>[1]>) =>
+    chosenHolds({ db: bench.db, registry }, { job: 'settlement', key: null, code: null, subjects: null, ...choice });
+
+  beforeEach(async () => {
+    await bench.settleEffect(KEY, 'm-2', 'failed');
+    await bench.db.query(
+      `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, code)
+       values ($1, $2, 'm-1', 'payout', 'm-1', '{}', 1, 'account_closed') on conflict (number) do nothing`,
+      [PAYOUT, KEY],
+    );
+  });
+
+  it('are reported until a person releases them, by one request and one decision', async () => {
+    expect(await checkHolds(bench.db, registry, 'settlement')).toMatchObject([
+      { state: 'fail', detail: `the money of 2 payouts is on hold, of ${KEY}` },
+    ]);
+    const numbers = await chosen({ key: KEY });
+    const asked = await ask('release_hold', { numbers: numbers.toReversed() });
+    expect(asked.approval).toMatchObject({
+      subject: `${PAYOUT} and 1 more`,
+      plan: {
+        holds: [
+          { number: PAYOUT, amount: '1000' },
+          { number: other, amount: '2000' },
+        ],
+      },
+    });
+    expect(await decide(asked)).toMatchObject({ kind: 'executed' });
+    const { rows } = await bench.db.query(
+      `select subject from onceper.audit where verb = 'release' order by seq desc limit 2`,
+    );
+    expect(rows).toEqual([{ subject: other }, { subject: PAYOUT }]);
+    expect(await checkHolds(bench.db, registry, 'settlement')).toMatchObject([{ state: 'ok' }]);
+  });
+
+  it('are all released or none: one that another released meanwhile makes the request stale', async () => {
+    const asked = await ask('release_hold', { numbers: [PAYOUT, other] });
+    await decide(await ask('release_hold', { number: other }));
+    await decide(asked).catch(() => undefined);
+    expect(await chosen({})).toEqual([PAYOUT]);
+  });
+
+  it('are chosen by key, by code and by subject, and a subject with nothing on hold is told', async () => {
+    expect(await chosen({ code: 'account_closed' })).toEqual([PAYOUT]);
+    expect(await chosen({ subjects: ['m-2'] })).toEqual([other]);
+    expect(await chosen({ key: KEY })).toEqual([PAYOUT, other]);
+    expect(await refusal(chosen({ subjects: ['m-1', 'm-9'] }))).toBe('nothing_on_hold');
+    expect(await refusal(chosen({ code: 'odd_word' }))).toBe('nothing_on_hold');
+  });
 });
 
 describe('a hold', () => {
