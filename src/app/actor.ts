@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { errors, jwtVerify } from 'jose';
 import { type Actor, actorId, normaliseActorId, parseRoles, type Role } from '../kernel/actor.ts';
 import { OnceperError } from '../kernel/error.ts';
+import type { Instant } from '../kernel/sql.ts';
 import type { IdentityConfig } from './people-config.ts';
 
 /**
@@ -81,7 +82,7 @@ const TOKEN_KEY = 'ONCEPER_TOKEN_KEY';
  * given, and the key, audience and issuer are those of `identity`. Throws OnceperError `token_refused`, `token_expired`,
  * `bad_configuration`.
  */
-export async function actorOfToken(token: string, identity: IdentityConfig): Promise<Actor> {
+export async function actorOfToken(token: string, identity: IdentityConfig, at = new Date()): Promise<Actor> {
   const key = readKey(identity.tokenKey, TOKEN_KEY, createPublicKey);
   try {
     const { payload } = await jwtVerify(token, key, {
@@ -90,12 +91,30 @@ export async function actorOfToken(token: string, identity: IdentityConfig): Pro
       ...(identity.issuer === null ? {} : { issuer: identity.issuer }),
       requiredClaims: ['sub', 'exp'],
       clockTolerance: CLOCKS_DIFFER_S,
+      currentDate: at,
     });
     const name = typeof payload['name'] === 'string' ? payload['name'] : null;
     return { id: actorId('user', payload.sub ?? ''), name, roles: rolesOf(payload['roles']), token };
   } catch (error) {
     if (error instanceof OnceperError) throw error;
     throw tokenFault(error);
+  }
+}
+
+/** Why a stored token does not show that somebody was who they said at an instant, or null where it does. */
+export async function whyUnproven(
+  token: string,
+  actor: string,
+  identity: IdentityConfig,
+  at: Instant,
+): Promise<string | null> {
+  try {
+    const { id } = await actorOfToken(token, identity, new Date(at));
+    return id === actor ? null : `it is one of ${id}`;
+  } catch (error) {
+    if (!(error instanceof OnceperError) || error.code === 'bad_configuration') throw error;
+    if (error.code === 'token_expired') return 'it had expired by then';
+    return error.cause instanceof Error ? error.cause.message : error.message;
   }
 }
 

@@ -9,8 +9,9 @@ import { normaliseInstant } from '../../kernel/instant.ts';
 import { anchorsIn } from '../../ops/audit/anchors.ts';
 import { findingText } from '../../ops/audit/finding.ts';
 import { type AuditList, listAudit } from '../../ops/audit/list.ts';
+import type { CheckToken } from '../../ops/audit/proofs.ts';
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts';
-import { readKey } from '../actor.ts';
+import { readKey, whyUnproven } from '../actor.ts';
 import { type Act, type AddCommand, command, noun } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { usage } from '../fault.ts';
@@ -83,7 +84,10 @@ function addVerify(audit: Command, act: Act): void {
           ...(await anchorsOfFile(session, options.anchor)),
           ...(await anchorOfTemporal(session, options)),
         ];
-        const verified = await session.withDatabase((db) => verifyAudit(db, { anchors, key }));
+        const { identity } = session.config;
+        const checkToken: CheckToken = (token, actor, at) => whyUnproven(token, actor, identity, at);
+        const ask = { anchors, key, checkToken: identity.tokenKey === null ? null : checkToken };
+        const verified = await session.withDatabase((db) => verifyAudit(db, ask));
         const findings = verified.findings.map((finding) => ({ ...finding, text: findingText(finding) }));
         session.answer({ ...verified, findings }, renderVerified(verified));
         return verified.ok ? EXIT.done : EXIT.attention;
@@ -137,13 +141,21 @@ function renderList(session: Session, { entries, next }: AuditList): string {
   return table(session, ['number', 'at', 'actor', 'did', 'to', 'detail'], rows, ['number']) + more;
 }
 
-function renderVerified({ ok, entries, head, anchors, signaturesChecked, found, findings }: Verified): string {
+function renderVerified(verified: Verified): string {
+  const { ok, entries, head, anchors, signaturesChecked, found, findings, decisions } = verified;
+  const { proven, unchecked, byLogin } = decisions;
+  const decided = `${proven + unchecked + byLogin} decisions: ${proven} proven by their tokens, ${unchecked} not checked, ${byLogin} by a login that needs none`;
   const checked = signaturesChecked ? 'signed' : 'their signatures not checked (ONCEPER_AUDIT_KEY is not set)';
   const against =
     anchors === 0 ? 'no anchor: a tail cut with its head would not show' : `${anchors} anchors, ${checked}`;
-  if (ok) return `${entries} entries hold, up to ${head.seq} ${head.hash}; ${against}`;
+  if (ok) return linesOf([`${entries} entries hold, up to ${head.seq} ${head.hash}; ${against}`, decided]);
   const more = found > findings.length ? [`and ${found - findings.length} more`] : [];
-  return linesOf([`the audit does not hold (${against}):`, ...findings.map((one) => `  ${findingText(one)}`), ...more]);
+  return linesOf([
+    `the audit does not hold (${against}):`,
+    ...findings.map((one) => `  ${findingText(one)}`),
+    ...more,
+    decided,
+  ]);
 }
 
 function verb(text: string): AuditVerb {

@@ -1,7 +1,7 @@
 import { type AuditHead, GENESIS } from '../../kernel/audit.ts';
 import type { StoredEntry } from '../../store/audit-read.ts';
 import { entryHash } from './entry-hash.ts';
-import type { Finding } from './finding.ts';
+import type { ChainFinding } from './finding.ts';
 
 /** What the judge asks of the table when a row is out of its place. */
 export interface ChainLookup {
@@ -29,7 +29,7 @@ export class ChainJudge {
   private before: Judged = { seq: 0n, hash: GENESIS, isSound: true };
   /** How many numbers later an entry belongs than it stands: rows before it were deleted or inserted, and it was renumbered. */
   private shift = 0n;
-  private readonly found: Finding[] = [];
+  private readonly found: ChainFinding[] = [];
   private readonly edited: StoredEntry[] = [];
   private readonly swapped = new Set<bigint>();
 
@@ -56,7 +56,7 @@ export class ChainJudge {
   }
 
   /** What was found, once every row has been judged; pairs of edited rows that hold each other's contents are one finding. */
-  findings(head: AuditHead): Finding[] {
+  findings(head: AuditHead): ChainFinding[] {
     const { hash, isSound } = this.before;
     const seq = this.trueNumber(this.before);
     if (seq < head.seq) this.found.push({ kind: 'cut', row: seq + 1n, until: head.seq });
@@ -119,7 +119,7 @@ export class ChainJudge {
     return after !== here && this.place(entry, after) ? after : null;
   }
 
-  private pairEdited(): Finding[] {
+  private pairEdited(): ChainFinding[] {
     let findings = this.found;
     for (const [at, one] of this.edited.entries()) {
       const other = this.edited.slice(at + 1).find((candidate) => holds(one, candidate) && holds(candidate, one));

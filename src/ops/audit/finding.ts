@@ -1,5 +1,5 @@
 /** Something that an honest chain can't show, and the row that shows it. */
-export type Finding =
+export type ChainFinding =
   /** The row is not what was hashed. */
   | { readonly kind: 'edited'; readonly row: bigint }
   /** The row agrees with its own hash, but the entry after it, or the head, follows another one. */
@@ -15,6 +15,21 @@ export type Finding =
   | { readonly kind: 'chain_rewritten'; readonly row: bigint; readonly after: bigint }
   /** A line of the anchors is not signed by the key, or contradicts another. */
   | { readonly kind: 'anchor_untrusted'; readonly row: bigint; readonly why: string };
+
+/** Something that an honest decision on a request can't show. */
+type DecisionFinding =
+  /** A request says that somebody decided it, and no proof of theirs stands beside it. */
+  | { readonly kind: 'decision_unproven'; readonly approval: string; readonly verb: string; readonly actor: string }
+  /** The token beside a decision is not one that its decider held then. */
+  | {
+      readonly kind: 'proof_untrusted';
+      readonly approval: string;
+      readonly verb: string;
+      readonly actor: string;
+      readonly why: string;
+    };
+
+export type Finding = ChainFinding | DecisionFinding;
 
 /** A finding in one sentence. */
 export function findingText(finding: Finding): string {
@@ -37,6 +52,10 @@ export function findingText(finding: Finding): string {
       return `the chain was rewritten: row ${finding.row} is not the one that was anchored, so some row after ${finding.after} was changed`;
     case 'anchor_untrusted':
       return `the anchor of row ${finding.row} can't be trusted: ${finding.why}`;
+    case 'decision_unproven':
+      return `request ${finding.approval}: ${finding.actor} is said to ${finding.verb} it, and no token of theirs stands beside it`;
+    case 'proof_untrusted':
+      return `request ${finding.approval}: the token by which ${finding.actor} is said to ${finding.verb} it can't be trusted: ${finding.why}`;
   }
 }
 

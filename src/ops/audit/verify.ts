@@ -5,6 +5,7 @@ import { entriesAfter, entryAt, lastSeqBeside, type StoredEntry, seqOfHash } fro
 import { isSignedBy } from './anchors.ts';
 import { ChainJudge } from './chain-judge.ts';
 import type { Finding } from './finding.ts';
+import { type CheckToken, type Decisions, verifyDecisions } from './proofs.ts';
 
 /** What verifying the audit showed: `findings` are the first of `found`, in the order of their rows. */
 export interface Verified {
@@ -14,6 +15,7 @@ export interface Verified {
   readonly anchors: number;
   /** Whether the anchors' signatures were checked: without the key they are believed as they stand. */
   readonly signaturesChecked: boolean;
+  readonly decisions: Decisions;
   readonly found: number;
   readonly findings: readonly Finding[];
 }
@@ -23,12 +25,19 @@ const SHOWN = 100;
 
 /**
  * Walks the whole chain in pages and compares it with itself, with its head, and with anchors from outside. Without anchors a
- * tail that was cut together with the head, and a chain that was hashed anew with it, look honest. Appends go on meanwhile; an
+ * tail that was cut together with the head, and a chain that was hashed anew with it, look honest. Then compares every decision on a
+ * request with the signed token that stands beside it. Appends go on meanwhile; an
  * entry appended after the walk began is not judged.
  */
 export async function verifyAudit(
   tx: Tx,
-  options: { readonly anchors: readonly Anchor[]; readonly key: KeyObject | null; readonly page?: number },
+  options: {
+    readonly anchors: readonly Anchor[];
+    readonly key: KeyObject | null;
+    /** Checks the tokens that decisions were made with; null where there is no key for it. */
+    readonly checkToken?: CheckToken | null;
+    readonly page?: number;
+  },
 ): Promise<Verified> {
   const { head, last } = await lastSeqBeside(tx);
   const judge = new ChainJudge({
@@ -44,13 +53,15 @@ export async function verifyAudit(
       if (beyond.length < SHOWN) beyond.push({ kind: 'inserted', row: entry.seq, until: entry.seq });
     } else if (await judge.judge(entry)) compared.see(judge.trueNumber(entry), entry.hash);
   }
-  const findings = [...judge.findings(head), ...beyond, ...compared.findings(head.seq)];
+  const decided = await verifyDecisions(tx, options.checkToken ?? null);
+  const findings = [...judge.findings(head), ...beyond, ...compared.findings(head.seq), ...decided.findings];
   return {
     ok: findings.length === 0,
     entries,
     head,
     anchors: options.anchors.length,
     signaturesChecked: options.key !== null,
+    decisions: decided.decisions,
     found: findings.length,
     findings: findings.slice(0, SHOWN),
   };
