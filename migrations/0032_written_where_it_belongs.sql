@@ -71,12 +71,15 @@ create trigger outbox_written after insert on onceper.outbox
 -- The request that was executed in the transaction that stored the posting; null in rows that a release before this one stored.
 alter table settlement.assigned_posting add column approval text collate "C";
 
--- The request of a kind about a key that this transaction has executed; null where it has executed none.
+create index approval_by_execution on onceper.approval (executed_at) where executed_at is not null;
+
+-- The request of a kind about a key, or about several effects, that this transaction has executed; null where it has executed none.
 create function onceper.executed_now(kind text, key text, subject text) returns text language sql stable
   set search_path = pg_catalog, pg_temp as $$
   select a.id from onceper.approval a
-   where a.key = executed_now.key and a.kind = executed_now.kind and a.subject = executed_now.subject
-     and a.state = 'executed' and a.executed_at >= now() and a.xmin = pg_current_xact_id()::xid
+   where a.executed_at >= now() and a.state = 'executed' and a.xmin = pg_current_xact_id()::xid and a.kind = executed_now.kind
+     and (a.key is null or a.key = executed_now.key)
+     and (a.subject = executed_now.subject or a.ask -> 'numbers' ? executed_now.subject)
 $$;
 
 -- Found, never believed: whatever an insert says is written over.

@@ -177,6 +177,7 @@ function timeless(text: string): string {
     .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00)?/g, '<at>')
     .replaceAll(/test_[0-9a-z_-]+|ns-[0-9a-z-]+/g, '<name>')
     .replaceAll(/\d+(\.\d+)? (kB|MB|GB|ms|seconds?)/g, '<size>')
+    .replaceAll(/"ageMs":[\d.]+/g, '"ageMs":0')
     .replaceAll(/ +/g, ' ');
 }
 

@@ -9,6 +9,7 @@ import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { insert } from '../store/by-hand-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forced } from '../support/forced.ts';
 import { createTestNamespace, type TestNamespace } from '../support/namespace.ts';
 import { as, type Printed, typed } from './command-line.ts';
 
@@ -113,7 +114,11 @@ beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'onceper-terminal-'));
   [database, namespace] = await Promise.all([createTestDatabase(), createTestNamespace()]);
   db = openDatabase({ url: database.url, name: 'test', max: 1 });
-  for (const { text, values } of LEDGER) await db.query(text, values);
+  // The chain of the audit is made by a trigger; all else is put where no legal way leads.
+  for (const { text, values } of LEDGER) {
+    if (text.includes('onceper.audit ')) await db.query(text, values);
+    else await forced(db, text, values);
+  }
 });
 afterAll(async () => {
   await db.close();

@@ -81,6 +81,7 @@ describe('effects', () => {
         },
       ],
       next: 'tiny:2026-01:s-0001:GBP:payout',
+      pause: null,
     });
     const second = await listEffects(story.db, { key: 'tiny:2026-01', after: first.next, limit: 1 });
     expect(second.effects.map(({ number }) => number)).toEqual(['tiny:2026-01:s-0002:GBP:payout']);

@@ -169,6 +169,7 @@ describe('each login can do its work, and no more', () => {
     expect((await listAudit(as.server, { ...ANY, actor: 'user:ann' })).entries.map(({ verb }) => verb)).toEqual([
       'one-off',
       'retry',
+      'import',
     ]);
   });
 

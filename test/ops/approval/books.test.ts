@@ -12,7 +12,7 @@ import { transaction } from '../../../src/store/database.ts';
 import { loadFirstRule } from '../../../src/store/rules.ts';
 import { csv } from '../../jobs/settlement/rows.ts';
 import { Bench, job, ruleWith } from '../../jobs/settlement/settling.ts';
-import { executeRequest } from '../../support/forced.ts';
+import { executeRequest, forced } from '../../support/forced.ts';
 
 const bench = Bench.forThisFile();
 const rule = ruleWith();
@@ -66,7 +66,8 @@ describe('several holds', () => {
 
   beforeEach(async () => {
     await bench.settleEffect(KEY, 'm-2', 'failed');
-    await bench.db.query(
+    await forced(
+      bench.db,
       `insert into onceper.outbox (number, key, subject, effect, destination, body, written_by_fence, code)
        values ($1, $2, 'm-1', 'payout', 'm-1', '{}', 1, 'account_closed') on conflict (number) do nothing`,
       [PAYOUT, KEY],
