@@ -55,6 +55,8 @@ export function openPost(order: Order): Post {
     const started = fork(join(order.root, 'bin/onceper.mjs'), [order.command, ...(order.args ?? [])], {
       env: { ...order.environment, ...changes },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // Not those of the storm, whose sources are compiled as they are loaded.
+      execArgv: [],
       detached: true,
     });
     child = started;
