@@ -55,6 +55,8 @@ export function openPost(order: Order): Post {
     const started = fork(join(order.root, 'bin/onceper.mjs'), [order.command, ...(order.args ?? [])], {
       env: { ...order.environment, ...changes },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // Not those of the storm, whose sources are compiled as they are loaded.
+      execArgv: [],
       detached: true,
     });
     child = started;
@@ -100,8 +102,13 @@ export function openPost(order: Order): Post {
       child.kill('SIGTERM');
       child.kill('SIGCONT');
       const last = child;
-      const insist = pause(20_000).then(() => last.kill('SIGKILL'));
-      await Promise.race([gone.promise, insist]);
+      const isGone = () => last.exitCode !== null || last.signalCode !== null;
+      try {
+        await waitFor(isGone, { what: `${order.name} to end`, timeoutMs: 20_000, everyMs: 50 });
+      } catch {
+        last.kill('SIGKILL');
+      }
+      await gone.promise;
       log.end();
     },
   };

@@ -7,6 +7,7 @@ import { writeState } from '../../../src/embedded/server-state.ts';
 import { openDatabase } from '../../../src/store/database.ts';
 import { migrate } from '../../../src/store/migrate.ts';
 import { loadFirstRule } from '../../../src/store/rules.ts';
+import { buildProduct } from './build.ts';
 import { openPost, type Post } from './crew.ts';
 import { type Load, writeLoad } from './load.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -58,7 +59,11 @@ export async function openField(root: string, folder: string, terms: Terms): Pro
   mkdirSync(join(folder, 'logs'), { recursive: true });
   openOnceperFolder(folder, true);
   const load = writeLoad(root, folder, { ...terms, today: new Date() });
-  const [postgres, temporal] = await Promise.all([startStormPostgres(folder), startStormTemporal(folder)]);
+  const [product, postgres, temporal] = await Promise.all([
+    buildProduct(root, folder),
+    startStormPostgres(folder),
+    startStormTemporal(folder),
+  ]);
   await migrate(postgres.url);
   const db = openDatabase({ url: postgres.url, name: 'storm', max: 1 });
   await loadFirstRule(db, { job: 'settlement', body: load.rule, loadedBy: 'storm' });
@@ -78,7 +83,7 @@ export async function openField(root: string, folder: string, terms: Terms): Pro
   const journal = join(folder, 'journal.jsonl');
   const note = (line: object) => appendFileSync(join(folder, 'logs/storm.jsonl'), `${JSON.stringify(line)}\n`);
   const post = (name: string, command: string, more: { args?: string[]; onReady?: () => Promise<void> } = {}) =>
-    openPost({ root, folder, name, command, environment: through, ...more });
+    openPost({ root: product, folder, name, command, environment: through, ...more });
   const posts = {
     gateway: post('gateway', 'gateway', {
       args: ['--port', String(gatewayPort), '--journal', journal],
@@ -92,7 +97,7 @@ export async function openField(root: string, folder: string, terms: Terms): Pro
   };
   const asked = new Set<string>();
   const people = gatherPeople(
-    root,
+    product,
     () => ({ ...base, DATABASE_URL: postgres.url, ONCEPER_GATEWAY_URL: gatewayUrl }),
     note,
   );

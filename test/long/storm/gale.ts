@@ -70,6 +70,9 @@ function pauseUntil(instant: number): Promise<void> {
 /** Lanes whose faults need a database that is up. */
 const ASK_THE_DATABASE: ReadonlySet<Lane> = new Set(['sessions', 'requests', 'people']);
 
+/** Lanes whose faults are told to the counterparty: to one that has just been killed they would say nothing. */
+const TELL_THE_COUNTERPARTY: ReadonlySet<Lane> = new Set(['weather', 'webhooks']);
+
 /** Errors of a fault that met another one: the server was away, its connection was cut, a lock was not to be had. */
 const OF_OTHERS =
   /ECONN|EPIPE|socket|terminat|timeout|time-out|starting up|shutting down|recovery|read-only|too many clients|remaining connection|connection|UNAVAILABLE|DEADLINE|deadline|lock|not found|fetch failed|hang up|Failed to connect/i;
@@ -79,6 +82,7 @@ async function strike(field: Field, { kind, lane, seed }: Planned): Promise<Fall
   let fallen: Fallen;
   try {
     if (ASK_THE_DATABASE.has(lane)) await field.postgres.untilUp();
+    if (TELL_THE_COUNTERPARTY.has(lane)) await field.posts.gateway.untilReady(60_000);
     fallen = { kind: kind.name, hit: await kind.strike(field, new Draw(seed), lane), missed: null };
   } catch (error) {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { pause } from './pause.ts';
 
 /** How a typed line ended; `json` is what it printed, null where that is no JSON. */
 export interface Typed {
@@ -30,15 +29,10 @@ export function gatherPeople(
       const name = nameOf(args);
       typed.set(name, (typed.get(name) ?? 0) + 1);
       const env = { ...environment(), ONCEPER_ACTOR: person };
-      const child = spawn(process.execPath, [join(root, 'bin/onceper.mjs'), ...args, '--json'], { env });
+      const limit = { timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
+      const child = spawn(process.execPath, [join(root, 'bin/onceper.mjs'), ...args, '--json'], { env, ...limit });
       const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
-      const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-      let isClosed = false;
-      void closed.then(() => {
-        isClosed = true;
-      });
-      void pause(timeoutMs).then(() => (isClosed ? false : child.kill('SIGKILL')));
-      const code = await closed;
+      const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
       const last = stderr().trim().split('\n').at(-1) ?? '';
       record({ at: new Date().toISOString(), person, line: args.join(' '), code, last });
       return { code, json: parsed(stdout()), text: last };

@@ -3,7 +3,7 @@ import { monthsOf } from './expected.ts';
 import { readMoves } from './journal.ts';
 import { checkMoney } from './money.ts';
 import { checkFences, checkOrder } from './order.ts';
-import { checkAudit, checkPeople } from './people.ts';
+import { checkAudit, checkPeople, checkRawStarts } from './people.ts';
 import { Verdict, type Violation } from './verdict.ts';
 
 /** What is judged: a ledger at rest, and what lies outside of it. */
@@ -41,6 +41,7 @@ export async function judge(judged: Judged): Promise<Judgement> {
     await checkFences(client, verdict);
     await checkAudit(client, verdict);
     await checkPeople(client, verdict);
+    await checkRawStarts(client, verdict);
   } finally {
     await client.end();
   }

@@ -84,3 +84,13 @@ export async function checkPeople(client: Client, verdict: Verdict): Promise<voi
   verdict.same('what people did has its request', 'adjustments', executed('adjustment'), acts[0]?.adjustments);
   verdict.same('what people did has its request', 'backfills', executed('backfill'), acts[0]?.backfills);
 }
+
+/** A start that nobody wrote down in the ledger is Temporal's: the name and the overrides that it claims are not believed. */
+export async function checkRawStarts(client: Client, verdict: Verdict): Promise<void> {
+  const { rows } = await client.query<{ start_id: string; actor: string; overrides: string }>(
+    `select start_id, actor, overrides::text as overrides from onceper.run where start_id like 'raw-%'`,
+  );
+  for (const { start_id: id, actor, overrides } of rows) {
+    verdict.same('a raw start is nobody’s and states nothing', id, 'temporal {}', `${actor} ${overrides}`);
+  }
+}

@@ -23,11 +23,12 @@ async function runTwice(field: Field, draw: Draw): Promise<boolean> {
   return both.some(({ code }) => code === 0 || code === 5);
 }
 
-/** A start by whoever can reach Temporal, under names of others, several times. */
+/** A start by whoever can reach Temporal, several times, which claims another's name and states something: neither may be believed. */
 async function rawStarts({ temporal, asked }: Field, draw: Draw): Promise<boolean> {
   const [month] = [...asked].slice(draw.between(0, Math.max(0, asked.size - 1)));
   if (month === undefined) return false;
-  const start = (id: string) => ({ id, door: 'run', scheduledAt: firingOf(month), actor: 'alice', overrides: {} });
+  const claimed = { actor: 'alice', overrides: { merchants: 'none' } };
+  const start = (id: string) => ({ id, door: 'run', scheduledAt: firingOf(month), ...claimed });
   await temporal.withClient(async (client) => {
     const ids = [1, 2, 3].map((n) => `raw-${draw.between(1, 1e9)}-${n}`);
     for (const id of ids) {
@@ -149,7 +150,6 @@ export const PEOPLE_FAULTS: readonly Kind[] = [
     lanes: ['requests'],
     weight: 3,
     when: 'late',
-
     strike: scheduleTrigger,
   },
   { name: 'an adjustment', lanes: ['people'], weight: 1, when: 'late', strike: adjust },
