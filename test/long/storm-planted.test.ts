@@ -24,48 +24,7 @@ const SLOW_SLICES = [
   'the way to the database is slow',
 ];
 
-const RESTORES = [
-  'the database put back to an older copy',
-  'PostgreSQL killed',
-  'the counterparty answers 429',
-].flatMap((kind) => ['--only', kind]);
-
 const PLANTED: readonly Planted[] = [
-  {
-    name: 'a relay that trusts a restored row: no memory of the database, no look-up of an old number',
-    edits: [
-      { file: 'src/kernel/delivery.ts', find: ' && periodEndedAgeMs + inHandMs < resendWindowMs(terms)', replace: '' },
-      {
-        file: 'src/relay/memory.ts',
-        find: 'known === null ? null : rewindReason(known, found)',
-        replace: 'null as string | null',
-      },
-    ],
-    storm: ['--seed', '1', '--faults', '30', '--seconds', '70', '--months', '3', '--merchants', '60', ...RESTORES],
-    broken: ['a number moves money at most once'],
-  },
-  {
-    name: 'a slice that does not ask who holds the fence',
-    edits: [
-      {
-        file: 'src/store/slices.ts',
-        find: "where key = $1 and fence = $2 and state = 'running' and lease_until",
-        replace: "where key = $1 and $2::int8 > 0 and state = 'running' and lease_until",
-      },
-    ],
-    storm: [
-      '--seed',
-      '2',
-      '--faults',
-      '40',
-      '--seconds',
-      '60',
-      ...SLOW_SLICES,
-      '--only',
-      'worker stands still past its lease',
-    ],
-    broken: ['an earlier holder writes nothing'],
-  },
   {
     name: 'a relay that does not wait for the document',
     edits: [
