@@ -10,7 +10,8 @@ import { startRun } from './start-run.ts';
 import { until } from './until.ts';
 
 /** A call may take a second, so a taken effect is the relay's for two calls and their margins: six seconds. */
-const TERMS = { ONCEPER_GATEWAY_TIMEOUT: '1s', ONCEPER_GATEWAY_VISIBILITY_DELAY: '200ms' };
+/** The counterparty thinks for longer than a busy machine needs to stop the relay, and for less than the relay waits. */
+const TERMS = { ONCEPER_GATEWAY_TIMEOUT: '3s', ONCEPER_GATEWAY_VISIBILITY_DELAY: '200ms' };
 
 /**
  * A relay is stopped while the counterparty is thinking about all of its sends. The answers come, and nobody reads them; the
@@ -28,7 +29,7 @@ export const lateResult: Drill = {
     await stage.start('worker');
     await startRun(stage, sample);
     await keyEnd(stage, sample.key);
-    await setModes(stage.gatewayUrl, { mix: [{ mode: 'slow', percent: 100 }], delayMs: 800 });
+    await setModes(stage.gatewayUrl, { mix: [{ mode: 'slow', percent: 100 }], delayMs: 2_500 });
     const first = await stage.start('relay', { ...TERMS, ONCEPER_LOG_LEVEL: 'debug' });
     const payable = await effects(stage.db, sample.key);
     const received = async () => (await receivedPosts(stage.gatewayUrl)) === payable;
