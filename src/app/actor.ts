@@ -127,6 +127,16 @@ function rolesOf(claim: unknown): readonly Role[] {
   return words.flatMap((word) => (typeof word === 'string' ? (parseRoles(word) ?? []) : []));
 }
 
+/** The server was asked without a token. */
+export function tokenNeeded(): OnceperError {
+  return new OnceperError({
+    code: 'token_needed',
+    message: 'the server acts for nobody whom it does not know',
+    remedy: 'set ONCEPER_TOKEN, or send Authorization: Bearer and a token',
+    at: 'ONCEPER_TOKEN',
+  });
+}
+
 function tokenFault(error: unknown): OnceperError {
   const isExpired = error instanceof errors.JWTExpired;
   const why = error instanceof Error ? error.message : String(error);

@@ -38,11 +38,10 @@ const BYTES: Readonly<Record<string, number>> = { '': 1, kB: 1_000, MB: 1_000_00
 
 /** `host:port` of an address to listen on; an IPv6 address stands in brackets. Null where it is none. */
 export function parseListen(text: string): ServerConfig['listen'] | null {
-  const [, host = '', digits = ''] = /^(?:\[([^\]]+)\]|[^:\s]+):(\d{1,5})$/.test(text)
-    ? (/^\[?([^\]]+?)\]?:(\d+)$/.exec(text) ?? [])
-    : [];
+  const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:\s[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
   const port = Number.parseInt(digits, 10);
-  return host !== '' && port <= 65_535 ? { host, port } : null;
+  return host !== undefined && port <= 65_535 ? { host, port } : null;
 }
 
 /** The variables of people and of the process that acts for them. */

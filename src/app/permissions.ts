@@ -64,7 +64,7 @@ export async function permit(session: Session, command: Command): Promise<void> 
   const path = pathOf(command);
   const needs = NEEDS[path];
   if (needs === 'anyone') return;
-  if (isWriting(path)) session.acts(path);
+  if (WRITES_FOR_VIEWERS.has(path)) session.acts(path);
   if (needs !== undefined) return requireRole(session, needs, path);
   throw new OnceperError({
     code: 'forbidden',

@@ -1,6 +1,6 @@
-import { UNFINISHED_EFFECTS } from '../kernel/transitions.ts';
 import { pauseInWords } from '../ops/destinations.ts';
 import type { RunReport } from '../ops/run-report.ts';
+import { waitsForPause } from '../ops/why-effects.ts';
 import { linesOf } from './terminal.ts';
 
 /** What is going on with a run's key, in one line. */
@@ -14,8 +14,7 @@ export function sentenceOf(report: RunReport): string {
 /** What the payouts wait for, and what nobody is paid of before a person says so. */
 function moneyLines({ key, effects, pause }: RunReport): string[] {
   const lines: string[] = [];
-  const isWaiting = UNFINISHED_EFFECTS.some((state) => (effects[state] ?? 0) > 0);
-  if (pause !== null && isWaiting) lines.push(`  waits     ${pauseInWords(pause)}`);
+  if (pause !== null && waitsForPause({ effects, pause })) lines.push(`  waits     ${pauseInWords(pause)}`);
   const held = (effects['failed'] ?? 0) + (effects['returned'] ?? 0);
   if (held > 0) lines.push(`  holds     ${held} payouts failed or came back: npx onceper hold list --key ${key ?? ''}`);
   return lines;

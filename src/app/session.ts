@@ -14,6 +14,7 @@ import { type Colours, colours, oneLine } from './terminal.ts';
 export interface Session {
   readonly io: Io;
   readonly colours: Colours;
+  readonly hasColours: boolean;
   readonly wantsJson: boolean;
   readonly config: Config;
   readonly registry: Registry;
@@ -59,6 +60,7 @@ export function createSession(io: Io, around: Surroundings): Session {
     io,
     wantsJson: around.wantsJson,
     colours: colours(around.hasColours),
+    hasColours: around.hasColours,
     left: around.left,
     pathOfFile: around.pathOfFile,
     get config() {

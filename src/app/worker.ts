@@ -153,7 +153,7 @@ export async function runWorker(config: Config): Promise<void> {
   const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
   const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
   try {
-    await refuseOverprivileged(db, { process: 'worker', group: 'onceper_worker' });
+    await refuseOverprivileged(db, 'worker');
     const connection = await connectNative(config).catch((error: unknown) => {
       throw temporalUnreachable(address, error);
     });

@@ -35,7 +35,8 @@ export async function typed(
   });
 }
 
-function textOf(stream: NodeJS.ReadableStream): () => string {
+/** What a stream has said until it is asked. */
+export function textOf(stream: NodeJS.ReadableStream): () => string {
   let text = '';
   stream.setEncoding('utf8');
   stream.on('data', (part: string) => {

@@ -1,5 +1,6 @@
 import { OnceperError } from '../kernel/error.ts';
 import { openPool, type TlsIdentity } from './connections.ts';
+import { isBarredLookUp, isDefinite } from './definite.ts';
 import { type Call, type Exchange, exchange } from './http-call.ts';
 import type { Gateway, GatewayProperties, LookUpAnswer, SendAnswer } from './port.ts';
 import { patienceOf } from './retry-after.ts';
@@ -117,17 +118,12 @@ function isAboutPayee(code: string, status: number): boolean {
   return FINAL_FOR_PAYEE.has(code) && isDefinite(status) && !OF_THE_CALLER.has(status);
 }
 
-/** A definite 4xx. A request that timed out on the way in (408) has ended nowhere that we know of. */
-function isDefinite(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 408;
-}
-
 function lookUpAnswer(number: string, got: Exchange): LookUpAnswer {
   if (got.kind === 'unsent') return { kind: 'unknown', code: got.code, status: null };
   if (got.kind === 'broken') return { kind: 'unknown', code: got.code, status: got.status };
   const { status, text } = got;
-  const isBarred = isDefinite(status) && status !== 409 && status !== 429;
-  if (status !== 200) return { kind: isBarred ? 'barred' : 'unknown', code: errorCode(text, status), status };
+  if (status !== 200)
+    return { kind: isBarredLookUp(status) ? 'barred' : 'unknown', code: errorCode(text, status), status };
   const page = parseStated(text, foundShape);
   if (page === null) return { kind: 'unknown', code: 'malformed_answer', status };
   // A server that ignores the question shows other people's transfers, and the absence of ours among them proves nothing.

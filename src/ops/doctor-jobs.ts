@@ -5,10 +5,8 @@ import { scheduledJobs } from '../store/schedules.ts';
 import { strandedRuns } from '../store/waiting-runs.ts';
 import { between } from './both-clocks.ts';
 import { type Check, fail, ok } from './check.ts';
-import { pollersOf } from './run.ts';
+import { POLL_WITHIN_MS, pollersOf } from './run.ts';
 
-/** A poller is heard of at least once a minute. */
-const POLL_WITHIN_MS = 90_000;
 const MOST = 20;
 
 /**

@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts';
 import { activeRule } from '../store/rules.ts';
 import { between, inWords } from './both-clocks.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
-import { lastPoll } from './run.ts';
+import { lastPoll, POLL_WITHIN_MS } from './run.ts';
 import { type ListedSchedule, listSchedules } from './schedule.ts';
 import { CATCH_UP_DAYS } from './schedule-times.ts';
 import { compareZones, disputeText } from './zones.ts';
@@ -94,9 +94,6 @@ async function checkSearchAttributes(client: Client): Promise<Check> {
   if (missing.length === 0) return ok('search attributes', ATTRIBUTES.join(', '));
   return warn('search attributes', `${missing.join(', ')} not registered`, 'npx onceper worker registers them');
 }
-
-/** A long poll lasts a minute, so that a worker at rest is heard of at least so often. */
-const POLL_WITHIN_MS = 90_000;
 
 async function checkWorker(client: Client, taskQueue: string): Promise<Check> {
   const polled = await lastPoll(client, taskQueue);

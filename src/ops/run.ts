@@ -134,5 +134,8 @@ export async function lastPoll(client: Client, taskQueue: string): Promise<Insta
   );
 }
 
+/** A long poll lasts a minute, so that a worker at rest is heard of at least so often. */
+export const POLL_WITHIN_MS = 90_000;
+
 /** TASK_QUEUE_TYPE_WORKFLOW of Temporal's API. */
 const WORKFLOW_TASKS = 1;

@@ -31,13 +31,15 @@ export async function appendAudit(tx: Tx, entry: AuditEntry): Promise<AuditHead>
 
 /**
  * Why an anchor is not borne out by the audit, or null: the entry of its number is gone, or is another one. Null also where a thaw
- * has named it, which is a person's word that what lies between was lost.
+ * has named it, which is a person's word that what lies between was lost; the whole audit is read for that, only after a fall.
  */
 export async function auditFall(tx: Tx, { seq, hash }: Pick<Anchor, 'seq' | 'hash'>): Promise<string | null> {
   const { rows } = await tx.query<{ found: string | null; last: string; isGivenUp: boolean }>(
     `select (select hash from onceper.audit where seq = $1::int8) as found,
             (select seq::text from onceper.audit_head) as last,
-            exists (select from onceper.audit where verb = 'thaw' and detail::jsonb ->> 'anchor' = $1 || ' ' || $2) as "isGivenUp"`,
+            case when exists (select from onceper.audit where seq = $1::int8 and hash = $2) then false
+                 else exists (select from onceper.audit where verb = 'thaw' and detail::jsonb ->> 'anchor' = $1 || ' ' || $2)
+            end as "isGivenUp"`,
     [seq, hash],
   );
   const { found, last, isGivenUp } = mustHaveHead(rows[0]);

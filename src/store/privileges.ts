@@ -1,5 +1,8 @@
 import type { Tx } from '../kernel/sql.ts';
 
+/** Whether the server says that it serves one machine only. */
+const SAYS_EMBEDDED = `coalesce(current_setting('onceper.embedded', true), '') = 'on'`;
+
 /** What a login may do that a worker must not: undo every constraint and trigger, or those of our schemas. */
 export interface Overprivileged {
   readonly login: string;
@@ -14,7 +17,7 @@ export interface Overprivileged {
 export async function overprivileged(tx: Tx): Promise<Overprivileged | null> {
   const { rows } = await tx.query<{ login: string; isSuperuser: boolean; isOwner: boolean; isEmbedded: boolean }>(
     `select session_user::text as login, r.rolsuper as "isSuperuser", pg_has_role(r.oid, n.nspowner, 'member') as "isOwner",
-            coalesce(current_setting('onceper.embedded', true), '') = 'on' as "isEmbedded"
+            ${SAYS_EMBEDDED} as "isEmbedded"
        from pg_roles r cross join pg_namespace n
       where r.rolname = session_user and n.nspname = 'onceper'`,
   );
@@ -36,7 +39,7 @@ export interface LoginStanding {
 export async function loginStanding(tx: Tx): Promise<LoginStanding> {
   const { rows } = await tx.query<LoginStanding>(
     `select session_user::text as login,
-            coalesce(current_setting('onceper.embedded', true), '') = 'on' as "isEmbedded",
+            ${SAYS_EMBEDDED} as "isEmbedded",
             exists (select from pg_roles g
                      where (g.rolname = 'onceper_break_glass'
                             or g.oid = (select nspowner from pg_namespace where nspname = 'onceper'))

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { insert } from '../store/by-hand-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { as, documentOf, type ErrorDocument, NOBODY, typed } from './command-line.ts';
+import { MONTHLY_JOB } from './served.ts';
 
 const jobs = [createSettlementJob()];
 const LINE = [
@@ -18,15 +18,6 @@ const LINE = [
   'missed',
   '--json',
 ];
-const RULE = {
-  job: 'settlement',
-  zone: 'UTC',
-  period: 'month',
-  first: '2026-08',
-  calendar: { hour: 2, minute: 0 },
-  parameters: { fees: {} },
-};
-
 let database: TestDatabase;
 let db: Database;
 /** Logins of a server that does not say it serves one machine: a person's, and one that may break the glass. */
@@ -36,8 +27,7 @@ let firefighter: string;
 beforeAll(async () => {
   database = await createTestDatabase();
   db = openDatabase({ url: database.url, name: 'test', max: 1 });
-  for (const { text, values } of [insert('onceper.rule', { body: JSON.stringify(RULE) }), insert('onceper.job')])
-    await db.query(text, values);
+  for (const { text, values } of MONTHLY_JOB) await db.query(text, values);
   person = await createLogin('person', 'onceper_operator');
   firefighter = await createLogin('firefighter', 'onceper_break_glass');
 });

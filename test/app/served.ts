@@ -6,7 +6,23 @@ import type { Job } from '../../src/jobs/job.ts';
 import { createRegistry } from '../../src/jobs/registry.ts';
 import type { Event } from '../../src/observability/events.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { insert, type Statement } from '../store/by-hand-rows.ts';
 import { as, emptyHome } from './command-line.ts';
+
+/** Settlement by the month, from August 2026 on. */
+export const MONTHLY_JOB: readonly Statement[] = [
+  insert('onceper.rule', {
+    body: JSON.stringify({
+      job: 'settlement',
+      zone: 'UTC',
+      period: 'month',
+      first: '2026-08',
+      calendar: { hour: 2, minute: 0 },
+      parameters: { fees: {} },
+    }),
+  }),
+  insert('onceper.job'),
+];
 
 /** What the server answered. */
 interface Answered {

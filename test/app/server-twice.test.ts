@@ -10,7 +10,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { forced } from '../support/forced.ts';
 import { createTestNamespace } from '../support/namespace.ts';
 import { as, type Printed, typed } from './command-line.ts';
-import { type Served, serve } from './served.ts';
+import { MONTHLY_JOB, type Served, serve } from './served.ts';
 
 const KEY = 'settlement:2026-09';
 const DONE = 'settlement:2026-08';
@@ -19,18 +19,8 @@ const AT = '2026-10-01T00:00:00Z';
 const PAINT = '\u001b[31mred\u001b[0m';
 const jobs = [createSettlementJob()];
 
-const RULE = {
-  job: 'settlement',
-  zone: 'UTC',
-  period: 'month',
-  first: '2026-08',
-  calendar: { hour: 2, minute: 0 },
-  parameters: { fees: {} },
-};
-
 const LEDGER = [
-  insert('onceper.rule', { body: JSON.stringify(RULE) }),
-  insert('onceper.job'),
+  ...MONTHLY_JOB,
   insert('onceper.run'),
   insert('onceper.action'),
   insert('onceper.action', {

@@ -5,23 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSettlementJob } from '../../src/jobs/settlement/settlement.ts';
 import type { ApprovalKind } from '../../src/kernel/approval.ts';
 import { type Database, openDatabase, transaction } from '../../src/store/database.ts';
-import { insert } from '../store/by-hand-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait.ts';
 import { as, documentOf, type ErrorDocument, NOBODY, typed } from './command-line.ts';
-import { type Served, serve } from './served.ts';
+import { MONTHLY_JOB, type Served, serve } from './served.ts';
 
 const KEY = 'settlement:2026-09';
 const JOBS = [createSettlementJob()];
-const RULE = {
-  job: 'settlement',
-  zone: 'UTC',
-  period: 'month',
-  first: '2026-08',
-  calendar: { hour: 2, minute: 0 },
-  parameters: { fees: {} },
-};
-
 let database: TestDatabase;
 let db: Database;
 let served: Served;
@@ -29,8 +19,7 @@ let served: Served;
 beforeAll(async () => {
   database = await createTestDatabase();
   db = openDatabase({ url: database.url, name: 'test', max: 2 });
-  const ledger = [insert('onceper.rule', { body: JSON.stringify(RULE) }), insert('onceper.job')];
-  for (const { text, values } of ledger) await db.query(text, values);
+  for (const { text, values } of MONTHLY_JOB) await db.query(text, values);
   served = await start();
 });
 afterAll(async () => {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Actor } from '../../kernel/actor.ts';
-import { OnceperError } from '../../kernel/error.ts';
+import type { OnceperError } from '../../kernel/error.ts';
 import { bodyOf } from '../../relay/webhooks/body.ts';
-import { actorOfToken } from '../actor.ts';
+import { actorOfToken, tokenNeeded } from '../actor.ts';
 import { type ExitCode, exitCodeOfError } from '../exit-codes.ts';
 import { faultOf, usage } from '../fault.ts';
 import { perform } from '../perform.ts';
@@ -129,15 +129,6 @@ async function performFor(
     around,
   });
   return 'exit' in ended ? ended : { fault: faultOf(ended.thrown) };
-}
-
-function tokenNeeded(): OnceperError {
-  return new OnceperError({
-    code: 'token_needed',
-    message: 'the server acts for nobody whom it does not know',
-    remedy: 'set ONCEPER_TOKEN, or send Authorization: Bearer and a token',
-    at: 'ONCEPER_TOKEN',
-  });
 }
 
 function notAllowed(what: string): OnceperError {

@@ -4,6 +4,7 @@ import { request as overHttps } from 'node:https';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { OnceperError } from '../../kernel/error.ts';
+import { tokenNeeded } from '../actor.ts';
 import type { Config } from '../config.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { isLoopback } from '../loopback.ts';
@@ -80,7 +81,7 @@ function send(session: Session, call: Call, { url, token }: Address): Promise<In
       authorization: `Bearer ${token}`,
       accept: 'application/x-ndjson',
       ...(path === null ? { 'content-type': 'application/json' } : headersOfFile(path)),
-      ...(session.colours.bold('x') === 'x' ? {} : { 'onceper-colours': 'yes' }),
+      ...(session.hasColours ? { 'onceper-colours': 'yes' } : {}),
     },
   };
   const sent = open(session.config, url, options);
@@ -171,15 +172,6 @@ function lost(url: URL, cause: unknown): OnceperError {
     remedy: 'type the same again: what was done is recognised, and the same request twice is one',
     at: url.origin,
     cause,
-  });
-}
-
-function tokenNeeded(): OnceperError {
-  return new OnceperError({
-    code: 'token_needed',
-    message: 'the server acts for nobody whom it does not know',
-    remedy: 'set ONCEPER_TOKEN, or send Authorization: Bearer and a token',
-    at: 'ONCEPER_TOKEN',
   });
 }
 

@@ -39,7 +39,7 @@ export async function runServerProcess(
   const db = createDatabase(config, log, { name: 'onceper server', max: 4 });
   try {
     await clockOf(db);
-    await refuseOverprivileged(db, { process: 'server', group: 'onceper_server' });
+    await refuseOverprivileged(db, 'server');
     const environment = Object.fromEntries(
       Object.entries(parts.io.environment).filter(([name]) => !OF_PEOPLE.includes(name)),
     );

@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import { OnceperError } from '../../kernel/error.ts';
+import { isBarredLookUp, isDefinite } from '../definite.ts';
 import type { FoundTransfer, LookUpAnswer, SendAnswer } from '../port.ts';
 import { retryAfterMs } from '../retry-after.ts';
 import type { Called } from './transport.ts';
@@ -30,7 +31,7 @@ export function sendAnswer(called: Called<unknown>, read: ReadTransfer): SendAns
     const waitMs = retryAfterMs(first(headers['retry-after']), first(headers['date']), Date.now());
     return { kind: 'busy', retryAfterMs: waitMs, status };
   }
-  if (status < 400 || status >= 500 || status === 408) return { kind: 'unknown', code, status };
+  if (!isDefinite(status)) return { kind: 'unknown', code, status };
   if (FINAL_FOR_PAYEE.has(code)) return { kind: 'refused', code, status };
   return { kind: first(headers['idempotent-replayed']) === 'true' ? 'repeated' : 'barred', code, status };
 }
@@ -56,8 +57,8 @@ export function lookUpAnswer(
     return { kind: 'unknown', code: exchange.code, status: exchange.kind === 'broken' ? exchange.status : null };
   }
   const { status } = exchange;
-  const isBarred = status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 429;
-  if (status !== 200) return { kind: isBarred ? 'barred' : 'unknown', code: errorCode(thrown, status), status };
+  if (status !== 200)
+    return { kind: isBarredLookUp(status) ? 'barred' : 'unknown', code: errorCode(thrown, status), status };
   if (value === null || !Array.isArray(value.data)) return { kind: 'unknown', code: 'malformed_answer', status };
   const transfers: FoundTransfer[] = [];
   for (const stated of value.data) {

@@ -8,8 +8,10 @@ import { type PeriodRow, readPeriod } from './period-row.ts';
 import { mayExceed, sumsTooLarge, TOO_LARGE_REMEDY, type Volume } from './sums-check.ts';
 
 /**
- * What open asks before it admits a key: `held` with `no_fee_rule` where a currency of the x where no transaction, balance or assigned posting is there and nobody confirmed it by `--set empty=true`. It locks nothing,
- * so rows may still enter: the seal checks the currencies again.
+ * What open asks before it admits a key: `held` with `no_fee_rule` where a currency of the period has no fees in the rule, with
+ * `sum_too_large` where a sum of some merchant is beyond what a line can hold, or with `empty` where no transaction, balance or
+ * assigned posting is there and nobody confirmed it by `--set empty=true`. It locks nothing, so rows may still enter: the seal checks
+ * currencies and sums again.
  */
 export async function inspect(tx: Tx, context: JobContext): Promise<Inspection> {
   const period = await readPeriod(tx, context.period);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { textOf } from '../../../src/drills/typed.ts';
 
 /** How a typed line ended; `json` is what it printed, null where that is no JSON. */
 export interface Typed {
@@ -54,15 +55,6 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function textOf(stream: NodeJS.ReadableStream): () => string {
-  let text = '';
-  stream.setEncoding('utf8');
-  stream.on('data', (part: string) => {
-    text += part;
-  });
-  return () => text;
 }
 
 /** What a request is approved by. */
