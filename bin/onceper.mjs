@@ -24,3 +24,5 @@ async function entry() {
 const { main } = await entry();
 const code = await main(process.argv.slice(2));
 if (typeof code === 'number') process.exitCode = code;
+// All is said and done: a server that took a connection and never answers must not keep the process that asked it.
+setTimeout(() => process.exit(), 2_000).unref();

@@ -32,6 +32,8 @@ export interface Config {
   readonly server: ServerConfig;
   /** The file of the private key that signs the audit's anchors, or of the public one that only checks them. */
   readonly auditKey: string | null;
+  /** How long the start of a process may take. */
+  readonly startTimeoutMs: number;
   readonly drainGraceMs: number;
   readonly workerSlots: number;
   readonly gateway: {
@@ -79,6 +81,7 @@ const variables = z.strictObject({
   ONCEPER_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   ...peopleVariables,
   ONCEPER_AUDIT_KEY: z.string().optional(),
+  ONCEPER_START_TIMEOUT: duration.default(60_000),
   ONCEPER_DRAIN_GRACE: duration.default(15_000),
   ONCEPER_WORKER_SLOTS: count.default(8),
   ONCEPER_GATEWAY: z.enum(['http', 'stripe']).default('http'),
@@ -142,6 +145,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
     identity: identityOf(own, given.databaseUrl, running?.postgres?.url ?? null),
     server: serverOf(own),
     auditKey: own.ONCEPER_AUDIT_KEY ?? null,
+    startTimeoutMs: own.ONCEPER_START_TIMEOUT,
     drainGraceMs: own.ONCEPER_DRAIN_GRACE,
     workerSlots: own.ONCEPER_WORKER_SLOTS,
     gateway: {

@@ -2,30 +2,32 @@ import type { Registry } from '../jobs/registry.ts';
 import type { Identity } from '../kernel/rewind.ts';
 import type { Event } from '../observability/events.ts';
 import type { Log } from '../observability/log.ts';
-import type { RelayCounts, RelayEvent } from '../relay/events.ts';
+import { noCounts, type RelayCounts, type RelayEvent } from '../relay/events.ts';
 import { runRelay } from '../relay/relay.ts';
 import { clockOf } from '../store/database.ts';
 import type { Config } from './config.ts';
-import { drainOnSignal } from './drain.ts';
 import { openGateway } from './gateway.ts';
+import { runProcess } from './process.ts';
 import { openReceivers } from './receivers.ts';
-import { connectTemporal, createDatabase, createProcessLog } from './services.ts';
+import { connectTemporal, createDatabase } from './services.ts';
 import { rememberedIdentity } from './watch.ts';
 
 /**
  * `onceper relay`: delivers until SIGTERM, gives back what has not begun, finishes and records the calls in flight, and
- * returns what it did. Throws what openGateway and openReceivers throw, and OnceperError `gateway_terms`, `database_unreachable`.
+ * returns what it did. Throws what openGateway and openReceivers throw, and
+ * OnceperError `gateway_terms`, `database_unreachable`, `start_timed_out`.
  */
 export async function runRelayProcess(config: Config, jobs: Registry): Promise<RelayCounts> {
-  const log = createProcessLog(config, 'relay');
   const receivers = openReceivers(config);
   const { gateway, address, connections } = openGateway(config);
-  const signal = drainOnSignal(log, config.drainGraceMs);
-  const db = createDatabase(config, log, { name: 'onceper relay', max: 4 });
-  try {
+  const counts = await runProcess(config, 'relay', async ({ log, draining, start, atEnd }) => {
+    const db = createDatabase(config, log, { name: 'onceper relay', max: 4 });
+    atEnd('PostgreSQL', () => db.close());
+    atEnd('the gateway', () => gateway.close());
+    atEnd('the receivers', () => receivers?.close());
     // A database that can't be reached now is a mistake of the start; later it is an outage, which the relay sits out.
-    await clockOf(db);
-    const remembered = await askOutside(config, log);
+    await start('PostgreSQL', () => clockOf(db));
+    const remembered = await start('Temporal’s memory', () => askOutside(config, log));
     const told = config.receivers.addresses.map(({ name }) => name);
     log({ event: 'relay_started', gateway: address, receivers: told });
     const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
@@ -33,12 +35,10 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
     const { callsPerSecond, probe } = config.gateway;
     const { release } = config;
     const onEvent = (event: RelayEvent) => logged(log, event);
-    return await runRelay(services, { signal, concurrency, callsPerSecond, probe, remembered, release, onEvent });
-  } finally {
-    await Promise.all([gateway.close(), receivers?.close()]);
-    await db.close();
-    log({ event: 'stopped', code: 0 });
-  }
+    const terms = { concurrency, callsPerSecond, probe, remembered, release, onEvent };
+    return runRelay(services, { signal: draining, ...terms });
+  });
+  return counts ?? noCounts();
 }
 
 /** A relay must not wait for Temporal: a first send that could be a second one is looked up, whoever remembers what. */

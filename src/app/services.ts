@@ -1,4 +1,5 @@
-import { Client, Connection } from '@temporalio/client';
+import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
+import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import { createRegistry, type Registry } from '../jobs/registry.ts';
 import { createSettlementJob } from '../jobs/settlement/settlement.ts';
 import { OnceperError } from '../kernel/error.ts';
@@ -27,11 +28,27 @@ export function createProcessLog(config: Config, name: string): Log {
   return createLog({ name, release: config.release, level: config.logLevel, write });
 }
 
-/** Temporal's client; throws OnceperError `temporal_unreachable` naming the address. The caller closes the connection. */
-export async function connectTemporal(config: Config): Promise<Client> {
+/** How long a person waits for one answer of Temporal's, its tries included; who waits for an end asks the ledger, which is quick. */
+const ANSWER_WITHIN_MS = 15_000;
+
+/** The SDK's calls have no deadline of their own: a server that took the connection and hangs would hang the command. */
+function answerWithin(ms: number): Interceptor {
+  return (options, nextCall) =>
+    new InterceptingCall(nextCall({ ...options, deadline: options.deadline ?? Date.now() + ms }));
+}
+
+/**
+ * Temporal's client, each of whose calls is over within `withinMs`; throws OnceperError `temporal_unreachable` naming the
+ * address. The caller closes the connection.
+ */
+export async function connectTemporal(config: Pick<Config, 'temporal'>, withinMs = ANSWER_WITHIN_MS): Promise<Client> {
   const { connectionOptions, namespace } = config.temporal;
   try {
-    const connection = await Connection.connect({ ...connectionOptions, connectTimeout: '5 seconds' });
+    const connection = await Connection.connect({
+      ...connectionOptions,
+      connectTimeout: '5 seconds',
+      interceptors: [answerWithin(withinMs), makeGrpcRetryInterceptor(defaultGrpcRetryOptions())],
+    });
     return new Client({ connection, namespace });
   } catch (error) {
     throw temporalUnreachable(connectionOptions.address ?? '', error);

@@ -42,6 +42,7 @@ export async function keepWatch(client: Client, taskQueue: string): Promise<void
 }
 
 const LOOK_AFTER_EVERY_MS = 30_000;
+const LOOK_WITHIN_MS = 10_000;
 
 /**
  * Looks after the watch for as long as a worker runs. Temporal's data may be lost under a running worker, and its watch with it:
@@ -62,10 +63,13 @@ export async function lookAfterWatch(
   while (!signal.aborted) {
     try {
       await delay(everyMs, undefined, { signal, ref: false });
-      if (await isWatched(client)) continue;
-      await prepare();
-      await keepWatch(client, taskQueue);
-      log({ event: 'watch_restored', taskQueue });
+      // Without a deadline a server that hangs once would have the watch looked after no more.
+      await client.withDeadline(Date.now() + LOOK_WITHIN_MS, async () => {
+        if (await isWatched(client)) return;
+        await prepare();
+        await keepWatch(client, taskQueue);
+        log({ event: 'watch_restored', taskQueue });
+      });
     } catch (error) {
       if (!signal.aborted)
         log({ event: 'watch_not_kept', message: error instanceof Error ? error.message : String(error) });

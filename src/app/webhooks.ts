@@ -7,36 +7,33 @@ import type { WebhookEvent } from '../relay/webhooks/apply.ts';
 import { startWebhookServer, type WebhookRefused } from '../relay/webhooks/server.ts';
 import { clockOf } from '../store/database.ts';
 import type { Config } from './config.ts';
-import { drainOnSignal } from './drain.ts';
-import { createDatabase, createProcessLog } from './services.ts';
+import { runProcess } from './process.ts';
+import { createDatabase } from './services.ts';
 
 /**
  * `onceper webhooks`: receives the counterparty's webhooks until SIGTERM, finishes those in hand and returns. A process of
  * its own, so that what faces the network holds no gateway's credentials and can be stopped without stopping deliveries; any
- * number may run. Throws OnceperError `webhook_secret_unset`, `webhook_secret`, `port_taken`, `database_unreachable`.
+ * number may run. Throws OnceperError `webhook_secret_unset`, `webhook_secret`, `port_taken`, `database_unreachable`,
+ * `start_timed_out`.
  */
 export async function runWebhooksProcess(
   config: Config,
   jobs: Registry,
   options: { readonly port: number; readonly host: string; readonly onListening: (url: string) => void },
 ): Promise<void> {
-  const log = createProcessLog(config, 'webhooks');
   const signer = createWebhookSigner(requireSecret(config));
-  const signal = drainOnSignal(log, config.drainGraceMs);
-  const db = createDatabase(config, log, { name: 'onceper webhooks', max: 8 });
-  try {
-    await clockOf(db);
+  await runProcess(config, 'webhooks', async ({ log, draining, start, atEnd }) => {
+    const db = createDatabase(config, log, { name: 'onceper webhooks', max: 8 });
+    atEnd('PostgreSQL', () => db.close());
+    await start('PostgreSQL', () => clockOf(db));
     const { port, host } = options;
     const onEvent = (event: WebhookEvent | WebhookRefused) => log(entryOf(event));
     const server = await startWebhookServer({ db, jobs }, { port, host, signer, onEvent });
     log({ event: 'webhooks_started', url: server.url });
     options.onListening(server.url);
-    if (!signal.aborted) await once(signal, 'abort');
+    if (!draining.aborted) await once(draining, 'abort');
     await server.stop();
-  } finally {
-    await db.close();
-    log({ event: 'stopped', code: 0 });
-  }
+  });
 }
 
 function requireSecret({ webhookSecret }: Config): string {

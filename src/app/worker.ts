@@ -21,10 +21,10 @@ import { workerActor } from '../store/audit-ledger.ts';
 import type { Database } from '../store/database.ts';
 import { readKey, signingKey } from './actor.ts';
 import type { Config } from './config.ts';
-import { drainOnSignal } from './drain.ts';
 import { refuseOverprivileged } from './own-login.ts';
+import { runProcess } from './process.ts';
 import { audienceOf } from './receivers.ts';
-import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
+import { createDatabase, createJobs, temporalUnreachable } from './services.ts';
 import { askForLook, keepWatch, lookAfterWatch, statusOfWorkflow } from './watch.ts';
 
 /** Where a worker runs and what it serves; tests make one of their own, the command makes it from the configuration. */
@@ -69,7 +69,7 @@ export async function createWorker(parts: WorkerParts): Promise<Worker> {
     namespace: parts.namespace,
     taskQueue: parts.taskQueue,
     identity: workerIdentity(`${process.pid}@${hostname()}`, { release: parts.release, jobs: parts.registry.ids }),
-    workflowBundle: parts.workflowBundle ?? (await bundleWorkflows()),
+    workflowBundle: parts.workflowBundle ?? (await bundleWorkflows(parts.draining)),
     activities: { ...(parts.wrap?.(activities) ?? activities) },
     maxConcurrentActivityTaskExecutions: parts.slots + 4,
     maxConcurrentWorkflowTaskExecutions: 16,
@@ -124,7 +124,7 @@ async function reportZones(db: Database, client: Client, registry: Registry, log
  * Bundles the workflows once; a worker then starts in a second. In a process of its own: what the bundler takes would stay with
  * the worker (392 MB at its peak, 319 MB without).
  */
-export async function bundleWorkflows(): Promise<NonNullable<WorkerOptions['workflowBundle']>> {
+export async function bundleWorkflows(signal?: AbortSignal): Promise<NonNullable<WorkerOptions['workflowBundle']>> {
   const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(
     process.execPath,
@@ -132,6 +132,7 @@ export async function bundleWorkflows(): Promise<NonNullable<WorkerOptions['work
     {
       cwd: import.meta.dirname,
       maxBuffer: 64_000_000,
+      ...(signal === undefined ? {} : { signal }),
     },
   );
   return { code: stdout };
@@ -142,26 +143,33 @@ const BUNDLE = `
   const options = { workflowsPath: process.argv[1], logger: new DefaultLogger('ERROR') };
   process.stdout.write((await bundleWorkflowCode(options)).code);`;
 
-/** `onceper worker`: serves the task queue until SIGTERM, drains, and returns. */
+/**
+ * `onceper worker`: serves the task queue until SIGTERM, drains, and returns. All that may refuse or hang comes before the worker
+ * is made: one that is made must run, or its connection can't be closed. Throws OnceperError `overprivileged`,
+ * `temporal_unreachable`, `retention_too_short`, `search_attribute`, `start_timed_out`.
+ */
 export async function runWorker(config: Config): Promise<void> {
-  const log = createProcessLog(config, 'worker');
-  const draining = drainOnSignal(log, config.drainGraceMs);
-  installRuntime(log);
-  const address = config.temporal.connectionOptions.address ?? '';
-  const jobs = createJobs();
-  const audience = audienceOf(config);
-  const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
-  const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
-  try {
-    await refuseOverprivileged(db, 'worker');
-    const connection = await connectNative(config).catch((error: unknown) => {
-      throw temporalUnreachable(address, error);
-    });
-    try {
-      const worker = await createWorker({
+  const { taskQueue, temporal } = config;
+  await runProcess(config, 'worker', async ({ log, draining, start, atEnd }) => {
+    installRuntime(log);
+    const jobs = createJobs();
+    const audience = audienceOf(config);
+    const auditKey = config.auditKey === null ? null : readKey(config.auditKey, 'ONCEPER_AUDIT_KEY', signingKey);
+    const db = createDatabase(config, log, { name: 'onceper worker', max: config.workerSlots + 4 });
+    const renewals = createDatabase(config, log, { name: 'onceper renewer', max: 2 });
+    atEnd('PostgreSQL', () => Promise.all([db.close(), renewals.close()]));
+    await start('PostgreSQL', () => refuseOverprivileged(db, 'worker'));
+    const connection = await start('Temporal', () => connectNative(config));
+    atEnd('Temporal', () => connection.close());
+    const client = new Client({ connection, namespace: temporal.namespace });
+    await start('the retention of Temporal', () => refuseShortRetention(db, client, jobs));
+    await start('the tables of time zones', () => reportZones(db, client, jobs, log));
+    await start('the watch in Temporal', () => keepWatch(client, taskQueue));
+    const worker = await start('its own making', () =>
+      createWorker({
         connection,
-        namespace: config.temporal.namespace,
-        taskQueue: config.taskQueue,
+        namespace: temporal.namespace,
+        taskQueue,
         db,
         renewals,
         registry: jobs,
@@ -171,36 +179,28 @@ export async function runWorker(config: Config): Promise<void> {
         graceMs: config.drainGraceMs,
         draining,
         audience,
-        auditKey: config.auditKey === null ? null : readKey(config.auditKey, 'ONCEPER_AUDIT_KEY', signingKey),
-      });
-      if (draining.aborted) return;
-      draining.addEventListener('abort', () => worker.shutdown(), { once: true });
-      const client = new Client({ connection, namespace: config.temporal.namespace });
-      await refuseShortRetention(db, client, jobs);
-      await reportZones(db, client, jobs, log);
-      await keepWatch(client, config.taskQueue);
-      log({
-        event: 'worker_started',
-        taskQueue: config.taskQueue,
-        namespace: config.temporal.namespace,
-        receivers: audience.receivers,
-      });
-      const prepare = () => registerSearchAttributes(connection, config.temporal.namespace, log);
-      const over = new AbortController();
-      // It ends with the worker, and with the connection that it asks; nothing is lost by not waiting for it.
-      void lookAfterWatch(client, { taskQueue: config.taskQueue, log, prepare }, over.signal);
-      await worker.run().finally(() => over.abort());
-    } finally {
-      await connection.close();
-    }
-  } finally {
-    await Promise.all([db.close(), renewals.close()]);
-    log({ event: 'stopped', code: 0 });
-  }
+        auditKey,
+      }),
+    );
+    const running = worker.run();
+    if (draining.aborted) worker.shutdown();
+    else draining.addEventListener('abort', () => worker.shutdown(), { once: true });
+    log({ event: 'worker_started', taskQueue, namespace: temporal.namespace, receivers: audience.receivers });
+    const prepare = () => registerSearchAttributes(connection, temporal.namespace, log);
+    const over = new AbortController();
+    // It ends with the worker, and with the connection that it asks; nothing is lost by not waiting for it.
+    void lookAfterWatch(client, { taskQueue, log, prepare }, over.signal);
+    await running.finally(() => over.abort());
+  });
 }
 
-function connectNative(config: Config): Promise<NativeConnection> {
-  return NativeConnection.connect(config.temporal.connectionOptions);
+async function connectNative({ temporal }: Config): Promise<NativeConnection> {
+  const { connectionOptions } = temporal;
+  try {
+    return await NativeConnection.connect(connectionOptions);
+  } catch (error) {
+    throw temporalUnreachable(connectionOptions.address ?? '', error);
+  }
 }
 
 /** Shutdown is ours (drain.ts): the SDK's own signal handlers would begin a second one. */

@@ -53,6 +53,7 @@ export type Event = Subject &
     | { readonly event: 'server_fault'; readonly message: string }
     | { readonly event: 'draining'; readonly signal: string; readonly graceMs: number }
     | { readonly event: 'stopped'; readonly code: number }
+    | { readonly event: 'close_failed'; readonly what: string; readonly message: string }
     | { readonly event: 'search_attributes_registered'; readonly names: readonly string[] }
     | { readonly event: 'relay_batch'; readonly counts: Readonly<Record<string, number>> }
     | {
@@ -114,64 +115,64 @@ export type Event = Subject &
     | { readonly event: 'sdk'; readonly message: string; readonly level: Level }
   );
 
-/** The level of a kind of event: `warn` is for what an operator may want to look at, `error` for what a person must. */
+/** The level of each kind of event: `warn` is for what an operator may want to look at, `error` for what a person must. */
+const LEVELS = {
+  lease_renewed: 'debug',
+  slices_performed: 'debug',
+  relay_batch: 'debug',
+  look_not_asked: 'warn',
+  watch_restored: 'warn',
+  watch_not_kept: 'warn',
+  zone_adopted: 'warn',
+  zone_tables_differ: 'warn',
+  zones_not_compared: 'warn',
+  memory_not_asked: 'warn',
+  activity_failed: 'warn',
+  lease_lost: 'warn',
+  effect_lost: 'warn',
+  relay_fault: 'warn',
+  webhook_refused: 'warn',
+  webhook_fault: 'warn',
+  server_refused: 'warn',
+  server_fault: 'warn',
+  database_idle_error: 'warn',
+  close_failed: 'warn',
+  server_waited_for: 'warn',
+  period_overdue: 'error',
+  runs_stranded: 'error',
+  delivery_frozen: 'error',
+  audit_fell: 'error',
+  destination_paused: 'error',
+  run_decided: 'info',
+  attempt_granted: 'info',
+  attempt_busy: 'info',
+  action_done: 'info',
+  audit_anchor: 'info',
+  backfill_started: 'info',
+  backfill_ended: 'info',
+  schedule_topped_up: 'info',
+  key_delivered: 'info',
+  destination_resumed: 'info',
+  worker_started: 'info',
+  relay_started: 'info',
+  webhooks_started: 'info',
+  server_started: 'info',
+  server_answered: 'info',
+  gateway_started: 'info',
+  draining: 'info',
+  stopped: 'info',
+  search_attributes_registered: 'info',
+} satisfies Record<Exclude<Event['event'], 'sdk' | 'attempt_ended' | 'effect_recorded' | 'webhook_decided'>, Level>;
+
+/** The level of an event: its kind's, where what it tells does not say it. */
 export function levelOf(event: Event): Level {
-  switch (event.event) {
-    case 'sdk':
-      return event.level;
-    case 'lease_renewed':
-    case 'slices_performed':
-    case 'relay_batch':
-      return 'debug';
-    case 'look_not_asked':
-    case 'watch_restored':
-    case 'watch_not_kept':
-    case 'zone_adopted':
-    case 'zone_tables_differ':
-    case 'zones_not_compared':
-    case 'memory_not_asked':
-    case 'activity_failed':
-    case 'lease_lost':
-    case 'effect_lost':
-    case 'relay_fault':
-    case 'webhook_refused':
-    case 'webhook_fault':
-    case 'server_refused':
-    case 'server_fault':
-    case 'database_idle_error':
-    case 'server_waited_for':
-      return 'warn';
-    case 'period_overdue':
-    case 'runs_stranded':
-    case 'delivery_frozen':
-    case 'audit_fell':
-    case 'destination_paused':
-      return 'error';
-    case 'attempt_ended':
-      return event.next === 'exhausted' ? 'error' : 'warn';
-    case 'effect_recorded':
-      return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
-    case 'webhook_decided':
-      return event.decision === 'attention' || event.state === 'needs_attention' ? 'error' : 'debug';
-    case 'run_decided':
-    case 'attempt_granted':
-    case 'attempt_busy':
-    case 'action_done':
-    case 'audit_anchor':
-    case 'backfill_started':
-    case 'backfill_ended':
-    case 'schedule_topped_up':
-    case 'key_delivered':
-    case 'destination_resumed':
-    case 'worker_started':
-    case 'relay_started':
-    case 'webhooks_started':
-    case 'server_started':
-    case 'server_answered':
-    case 'gateway_started':
-    case 'draining':
-    case 'stopped':
-    case 'search_attributes_registered':
-      return 'info';
+  if (event.event === 'sdk') return event.level;
+  if (event.event === 'attempt_ended') return event.next === 'exhausted' ? 'error' : 'warn';
+  if (event.event === 'effect_recorded') {
+    return event.state === 'needs_attention' || event.state === 'dead' ? 'error' : 'debug';
   }
+  if (event.event === 'webhook_decided') {
+    return event.decision === 'attention' || event.state === 'needs_attention' ? 'error' : 'debug';
+  }
+  return LEVELS[event.event];
 }

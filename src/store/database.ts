@@ -71,6 +71,8 @@ export function openDatabase(options: {
     options: SESSION_OPTIONS,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
+    // A server that vanished is noticed in half a minute, not in the two hours after which the system would ask.
+    keepAliveInitialDelayMillis: 10_000,
   };
   const pool = new pg.Pool({ ...session, max: options.max, idleTimeoutMillis: 30_000, verify: firstChecked(session) });
   pool.on('error', report);

@@ -1,13 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { loadConfig } from '../../src/app/config.ts';
+import { runProcess } from '../../src/app/process.ts';
+import { startPostgresProxy } from '../../src/drills/tcp-proxy.ts';
 import { createWebhookSigner } from '../../src/gateway/webhook-signature.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait.ts';
 import { type ErrorDocument, emptyHome } from './command-line.ts';
-import { startCommand } from './command-process.ts';
+import { type CommandProcess, startCommand } from './command-process.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -66,6 +70,70 @@ test('a worker without Temporal says where it looked, in one document, and exits
     code: 'temporal_unreachable',
     at: '127.0.0.1:1',
   });
+});
+
+function lastEvent({ err }: CommandProcess): unknown {
+  return JSON.parse(err().trim().split('\n').at(-1) ?? '');
+}
+
+test('a start that waits for a database that never answers ends by itself and names it, whatever process it is', async () => {
+  const proxy = await startPostgresProxy(database.url, () => 'hold');
+  const tokenKey = path.join(emptyHome, `${randomUUID()}.pem`);
+  const given = {
+    DATABASE_URL: proxy.url,
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+    ONCEPER_START_TIMEOUT: '1s',
+    ONCEPER_GATEWAY_URL: 'http://127.0.0.1:1',
+    ONCEPER_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 3).toString('base64')}`,
+    ONCEPER_TOKEN_KEY: tokenKey,
+  };
+  const { publicKey } = generateKeyPairSync('ed25519');
+  writeFileSync(tokenKey, publicKey.export({ format: 'pem', type: 'spki' }));
+  try {
+    const lines = [['worker'], ['relay'], ['webhooks', '--port', '0'], ['server', '--listen', '127.0.0.1:0']];
+    const started = lines.map((line) => startCommand([...line, '--json'], given));
+    for (const [index, child] of started.entries()) {
+      expect(await child.ended).toBe(1);
+      const { error } = JSON.parse(child.out()) as ErrorDocument;
+      expect(error).toMatchObject({ code: 'start_timed_out', at: 'PostgreSQL' });
+      expect(error.message).toContain(`the start of the ${lines[index]?.[0]} was not over after 1 s`);
+      expect(lastEvent(child)).toMatchObject({ event: 'stopped', code: 1 });
+    }
+  } finally {
+    await proxy.close();
+  }
+});
+
+test('SIGTERM ends the start of a worker whose Temporal never answers', async () => {
+  let asked = 0;
+  const mute = createServer((socket) => {
+    asked += 1;
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  const { port } = mute.address() as AddressInfo;
+  const worker = startCommand(['worker'], { DATABASE_URL: database.url, TEMPORAL_ADDRESS: `127.0.0.1:${port}` });
+  await waitFor(() => asked > 0, { what: 'the worker to ask Temporal' });
+  worker.process.kill('SIGTERM');
+  expect(await worker.ended).toBe(0);
+  expect(lastEvent(worker)).toMatchObject({ event: 'stopped', code: 0 });
+  mute.close();
+});
+
+test('what fails at the end stands in the log, and never before the error that ended the work', async () => {
+  const lines: string[] = [];
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
+  const ended = runProcess(loadConfig({ ONCEPER_HOME: emptyHome }), 'worker', async ({ atEnd }) => {
+    atEnd('the first', () => undefined);
+    atEnd('the second', () => Promise.reject(new Error('held by somebody')));
+    await Promise.resolve();
+    throw new Error('what it died of');
+  });
+  await expect(ended).rejects.toThrow('what it died of');
+  write.mockRestore();
+  const [failed, stopped] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(failed).toMatchObject({ event: 'close_failed', what: 'the second', message: 'held by somebody' });
+  expect(stopped).toMatchObject({ event: 'stopped', code: 1 });
 });
 
 /** A refusal with a document of its own on standard output. */

@@ -7,11 +7,11 @@ import { clockOf } from '../../store/database.ts';
 import { readKey } from '../actor.ts';
 import type { Act } from '../command.ts';
 import type { Config } from '../config.ts';
-import { drainOnSignal } from '../drain.ts';
 import type { Io } from '../io.ts';
 import { isLoopback } from '../loopback.ts';
 import { refuseOverprivileged } from '../own-login.ts';
-import { createDatabase, createProcessLog } from '../services.ts';
+import { runProcess } from '../process.ts';
+import { createDatabase } from '../services.ts';
 import { startPeopleServer } from './people-server.ts';
 
 /** Variables that are of a person, and of whom this process is none. */
@@ -20,7 +20,7 @@ const OF_PEOPLE = ['ONCEPER_TOKEN', 'ONCEPER_SERVER', 'ONCEPER_BREAK_GLASS', 'ON
 /**
  * `onceper server`: acts for people whom it has verified, until SIGTERM; then it takes no more, ends what is under way and
  * returns. Throws OnceperError `bad_configuration` without a key to verify with, `overprivileged`, `port_taken`,
- * `server_plain_http`, `server_certificate`.
+ * `server_plain_http`, `server_certificate`, `start_timed_out`.
  */
 export async function runServerProcess(
   parts: { readonly config: Config; readonly io: Io; readonly createProgram: (act: Act) => Command },
@@ -34,12 +34,11 @@ export async function runServerProcess(
   readKey(config.identity.tokenKey, 'ONCEPER_TOKEN_KEY', createPublicKey);
   const tls = readTls(config);
   refusePlainHttp(config, options.listen.host, tls !== null);
-  const log = createProcessLog(config, 'server');
-  const signal = drainOnSignal(log, config.drainGraceMs);
-  const db = createDatabase(config, log, { name: 'onceper server', max: 4 });
-  try {
-    await clockOf(db);
-    await refuseOverprivileged(db, 'server');
+  await runProcess(config, 'server', async ({ log, draining, start, atEnd }) => {
+    const db = createDatabase(config, log, { name: 'onceper server', max: 4 });
+    atEnd('PostgreSQL', () => db.close());
+    await start('PostgreSQL', () => clockOf(db));
+    await start('its own login', () => refuseOverprivileged(db, 'server'));
     const environment = Object.fromEntries(
       Object.entries(parts.io.environment).filter(([name]) => !OF_PEOPLE.includes(name)),
     );
@@ -47,12 +46,9 @@ export async function runServerProcess(
     const server = await startPeopleServer(serving, { listen: options.listen, tls });
     log({ event: 'server_started', url: server.url });
     options.onListening(server.url);
-    if (!signal.aborted) await once(signal, 'abort');
+    if (!draining.aborted) await once(draining, 'abort');
     await server.stop(config.drainGraceMs);
-  } finally {
-    await db.close();
-    log({ event: 'stopped', code: 0 });
-  }
+  });
 }
 
 function readTls({ server }: Config): { readonly cert: string; readonly key: string } | null {
