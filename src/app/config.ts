@@ -7,6 +7,7 @@ import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { PROBE_DEFAULTS, type ProbeTerms } from '../kernel/destination.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { checkedAddress } from '../store/connection.ts';
+import { type DeliveryConfig, deliveryOf, deliveryVariables } from './delivery-config.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
 import { type IdentityConfig, identityOf, peopleVariables, type ServerConfig, serverOf } from './people-config.ts';
 import { networkList, receiverList } from './receiver-list.ts';
@@ -53,6 +54,7 @@ export interface Config {
     /** When it is tried again while it is paused. */
     readonly probe: ProbeTerms;
   };
+  readonly delivery: DeliveryConfig;
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
   /** Who is told of keys that close. */
@@ -97,6 +99,7 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_RATE: count.optional(),
   ONCEPER_GATEWAY_PROBE: duration.default(PROBE_DEFAULTS.firstMs),
   ONCEPER_GATEWAY_PROBE_CAP: duration.default(PROBE_DEFAULTS.capMs),
+  ...deliveryVariables,
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
   ONCEPER_RECEIVERS: receiverList.default([]),
   ONCEPER_RECEIVER_SECRETS: z.string().optional(),
@@ -158,6 +161,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
       probe: { firstMs: own.ONCEPER_GATEWAY_PROBE, capMs: own.ONCEPER_GATEWAY_PROBE_CAP },
     },
+    delivery: deliveryOf(own),
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
     receivers: {
       addresses: own.ONCEPER_RECEIVERS,

@@ -3,6 +3,7 @@ import type { Identity } from '../kernel/rewind.ts';
 import type { Event } from '../observability/events.ts';
 import type { Log } from '../observability/log.ts';
 import type { RelayCounts, RelayEvent } from '../relay/events.ts';
+import type { RelayOptions } from '../relay/plan.ts';
 import { runRelay } from '../relay/relay.ts';
 import { clockOf } from '../store/database.ts';
 import type { Config } from './config.ts';
@@ -29,16 +30,20 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
     const told = config.receivers.addresses.map(({ name }) => name);
     log({ event: 'relay_started', gateway: address, receivers: told });
     const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
-    const concurrency = connections;
-    const { callsPerSecond, probe } = config.gateway;
-    const { release } = config;
     const onEvent = (event: RelayEvent) => logged(log, event);
-    return await runRelay(services, { signal, concurrency, callsPerSecond, probe, remembered, release, onEvent });
+    return await runRelay(services, { ...relayOptions(config), signal, concurrency: connections, remembered, onEvent });
   } finally {
     await Promise.all([gateway.close(), receivers?.close()]);
     await db.close();
     log({ event: 'stopped', code: 0 });
   }
+}
+
+/** What the configuration says of how a relay delivers. */
+export function relayOptions({ gateway, delivery, release }: Config): RelayOptions {
+  const { callsPerSecond, probe } = gateway;
+  const { payouts, notices, noticesPerSecond } = delivery;
+  return { ...payouts, notices, noticesPerSecond, callsPerSecond, probe, release };
 }
 
 /** A relay must not wait for Temporal: a first send that could be a second one is looked up, whoever remembers what. */

@@ -96,6 +96,8 @@ export function tinyRule(changes: Readonly<Record<string, unknown>> = {}): Recor
     subjectsPerSlice: 1,
     slicesInFlight: 4,
     budget: 3,
+    // Tests open more keys of one ledger than any installation has in flight.
+    limits: { runsInFlight: null, backlogEffects: null, backlogOldestSeconds: null },
     parameters: {},
     ...changes,
   };
