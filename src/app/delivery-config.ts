@@ -10,6 +10,8 @@ export interface DeliveryConfig {
   readonly notices: NoticeTerms;
   /** Messages a second to each receiver, for each relay; null sets no limit. */
   readonly noticesPerSecond: number | null;
+  /** How long after an event the counterparty may still send its webhook. */
+  readonly webhooksRepeatedMs: number;
 }
 
 /** A wait of nothing would ask a counterparty without a pause. */
@@ -26,6 +28,7 @@ export const deliveryVariables = {
   ONCEPER_RECEIVER_BACK_OFF: wait.default(NOTICE_DEFAULTS.backOff.baseMs),
   ONCEPER_RECEIVER_BACK_OFF_CAP: wait.default(NOTICE_DEFAULTS.backOff.capMs),
   ONCEPER_RECEIVER_RATE: count.optional(),
+  ONCEPER_WEBHOOK_REPEATS_FOR: wait.default(30 * 86_400_000),
 };
 
 const shape = z.object(deliveryVariables);
@@ -49,6 +52,7 @@ export function deliveryOf(given: Given): DeliveryConfig {
       backOff: { baseMs: given.ONCEPER_RECEIVER_BACK_OFF, capMs: given.ONCEPER_RECEIVER_BACK_OFF_CAP },
     },
     noticesPerSecond: given.ONCEPER_RECEIVER_RATE ?? null,
+    webhooksRepeatedMs: given.ONCEPER_WEBHOOK_REPEATS_FOR,
   };
 }
 

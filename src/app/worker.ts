@@ -14,7 +14,6 @@ import type { Instant } from '../kernel/sql.ts';
 import { workerIdentity } from '../kernel/worker-identity.ts';
 import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
-import { checkRetention } from '../ops/doctor-temporal.ts';
 import { scheduleState, topUpSchedule } from '../ops/schedule.ts';
 import { compareZones, type ZoneStanding } from '../ops/zones.ts';
 import { workerActor } from '../store/audit-ledger.ts';
@@ -24,6 +23,7 @@ import type { Config } from './config.ts';
 import { drainOnSignal } from './drain.ts';
 import { refuseOverprivileged } from './own-login.ts';
 import { audienceOf } from './receivers.ts';
+import { refuseUnsafeTerms } from './retention.ts';
 import { createDatabase, createJobs, createProcessLog, temporalUnreachable } from './services.ts';
 import { askForLook, keepWatch, lookAfterWatch, statusOfWorkflow } from './watch.ts';
 
@@ -87,19 +87,6 @@ function logAnchor({ log, auditKey }: WorkerParts, head: AuditHead & { readonly 
   return anchor;
 }
 
-/** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
-async function refuseShortRetention(db: Database, client: Client, jobs: Registry): Promise<void> {
-  for (const check of await checkRetention(db, client, jobs)) {
-    if (check.state !== 'fail') continue;
-    throw new OnceperError({
-      code: 'retention_too_short',
-      message: check.detail,
-      remedy: check.remedy ?? 'npx onceper doctor',
-      at: check.check,
-    });
-  }
-}
-
 /** A server that can't be asked about its zones is told of, and stops nothing: no table but the ledger's decides. */
 async function standingOfZones(db: Database, client: Client, registry: Registry, log: Log): Promise<ZoneStanding[]> {
   try {
@@ -158,6 +145,8 @@ export async function runWorker(config: Config): Promise<void> {
       throw temporalUnreachable(address, error);
     });
     try {
+      const client = new Client({ connection, namespace: config.temporal.namespace });
+      await refuseUnsafeTerms(config, { db, client, registry: jobs });
       const worker = await createWorker({
         connection,
         namespace: config.temporal.namespace,
@@ -175,8 +164,6 @@ export async function runWorker(config: Config): Promise<void> {
       });
       if (draining.aborted) return;
       draining.addEventListener('abort', () => worker.shutdown(), { once: true });
-      const client = new Client({ connection, namespace: config.temporal.namespace });
-      await refuseShortRetention(db, client, jobs);
       await reportZones(db, client, jobs, log);
       await keepWatch(client, config.taskQueue);
       log({
