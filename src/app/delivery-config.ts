@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DELIVERY_DEFAULTS, type DeliveryTerms } from '../kernel/delivery.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { NOTICE_DEFAULTS, type NoticeTerms } from '../kernel/notice.ts';
-import { count, duration } from './variable-shapes.ts';
+import { count, wait } from './variable-shapes.ts';
 
 /** How long a relay goes on by itself, towards the counterparty and towards receivers of webhooks. */
 export interface DeliveryConfig {
@@ -13,9 +13,6 @@ export interface DeliveryConfig {
   /** How long after an event the counterparty may still send its webhook. */
   readonly webhooksRepeatedMs: number;
 }
-
-/** A wait of nothing would ask a counterparty without a pause. */
-const wait = duration.refine((ms) => ms > 0, 'a duration above 0');
 
 export const deliveryVariables = {
   ONCEPER_GATEWAY_TRIES: count.default(DELIVERY_DEFAULTS.budget.tries),
@@ -56,7 +53,8 @@ export function deliveryOf(given: Given): DeliveryConfig {
   };
 }
 
-function refuseLowCap(name: string, baseMs: number, capMs: number): void {
+/** Throws OnceperError `bad_configuration` where the longest wait lies below the first. */
+export function refuseLowCap(name: string, baseMs: number, capMs: number): void {
   if (capMs >= baseMs) return;
   throw new OnceperError({
     code: 'bad_configuration',

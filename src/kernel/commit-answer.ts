@@ -4,7 +4,7 @@
  * runs before the commit record is written, so that the transaction is rolled back. After that record a session can only be ended
  * (57P01 while it waits for a replica, say) or the server fall, and the answer says nothing of what is stored.
  */
-export const COMMIT_ANSWERS: readonly {
+const COMMIT_ANSWERS: readonly {
   readonly states: RegExp;
   readonly means: 'rolled_back' | 'unknown';
   readonly because: string;

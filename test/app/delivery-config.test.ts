@@ -155,6 +155,11 @@ test.each([
   ['ONCEPER_RECEIVER_BACK_OFF', '1'],
   ['ONCEPER_RECEIVER_BACK_OFF_CAP', '999ms'],
   ['ONCEPER_RECEIVER_RATE', '0.5'],
+  ['ONCEPER_RECEIVER_TIMEOUT', '0s'],
+  ['ONCEPER_GATEWAY_TIMEOUT', '0s'],
+  ['ONCEPER_GATEWAY_PROBE', '0s'],
+  ['ONCEPER_GATEWAY_PROBE_CAP', '29s'],
+  ['ONCEPER_WEBHOOK_REPEATS_FOR', 'ever'],
 ])('%s=%s stops the start with exit code 2 and is named', async (name, value) => {
   const printed = await typed(['relay'], { [name]: value });
   expect(printed.code).toBe(2);
