@@ -15,6 +15,7 @@ import { migrate } from '../src/store/migrate.ts';
 import { type OpenRequest, openRun } from '../src/store/open.ts';
 import { performSlice } from '../src/store/slices.ts';
 import { medianOf, walPosition } from './figures.ts';
+import { makeMachine, paidTwice, takeMachine, writeUnderVersion } from './state-machine.ts';
 
 /**
  * `npx tsx bench/choices.ts [REDIS-SERVER]`: what it costs to be the one who does a period's work, by a lock that expires, a unique constraint and
@@ -49,10 +50,12 @@ try {
   await db.query(
     'create table public.settled (key text primary key, at timestamptz not null default clock_timestamp())',
   );
+  await makeMachine(db);
   const ways: Way[] = [
     ...(redis === null ? [] : [lockWay('SET NX PX in Redis, in memory', redis)]),
     lockWay('SET NX PX on a row', await createRowLock(db)),
     uniqueWay(db),
+    { name: 'state machine in a row', take: async (key) => (await takeMachine(db, key, 60_000)) !== null },
     openWay(db),
     wholeWay(db),
     duplicateWay(db),
@@ -64,6 +67,10 @@ try {
   print('|---|---|---|---|---|---|---|');
   for (const way of ways) print(await measured(db, way));
   await printWrites(db, redis);
+  print('\n| a holder of the row stalls, another takes over, it wakes up | of 10 merchants paid twice |\n|---|---|');
+  const [plain = '', versioned = ''] = freshKeys(2);
+  print(`| no write names a version | ${await paidTwice(db, plain, 'nothing')} |`);
+  print(`| each write names the version | ${await paidTwice(db, versioned, 'version')} |`);
   await redis?.close();
   await db.close();
 } finally {
@@ -83,11 +90,13 @@ async function printWrites(db: Database, redis: ExpiringLock | null): Promise<vo
   };
   const [key = ''] = freshKeys(1);
   const fenced = await fencedWrite(db, key, note);
+  const version = (await takeMachine(db, key, 600_000)) ?? 0;
   print('\n| a transaction of one row | alone, ms (p50) | is it safe? |\n|---|---|---|');
   const ways: readonly (readonly [string, string, () => Promise<unknown>])[] = [
     ['nothing asked (lock alone, unique constraint)', 'no', plain],
     ...(redis === null ? [] : [['Redis asked before it', 'no', asked(redis)] as const]),
     ['the lock row asked before it', 'no', asked(row)],
+    ["under the version of the state machine's row", 'yes', writeUnderVersion(db, { key, version }, note)],
     ['under the fence', 'yes', fenced],
   ];
   const times = ways.map((): number[] => []);

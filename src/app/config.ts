@@ -7,10 +7,11 @@ import type { ReceiverAddress } from '../gateway/receivers.ts';
 import { PROBE_DEFAULTS, type ProbeTerms } from '../kernel/destination.ts';
 import { OnceperError } from '../kernel/error.ts';
 import { checkedAddress } from '../store/connection.ts';
+import { type DeliveryConfig, deliveryOf, deliveryVariables, refuseLowCap } from './delivery-config.ts';
 import { type GatewayFiles, gatewayFiles } from './gateway-credentials.ts';
 import { type IdentityConfig, identityOf, peopleVariables, type ServerConfig, serverOf } from './people-config.ts';
 import { networkList, receiverList } from './receiver-list.ts';
-import { count, duration } from './variable-shapes.ts';
+import { count, duration, wait } from './variable-shapes.ts';
 
 /** Everything a process is told from outside, read once and checked; no other file reads the environment. */
 export interface Config {
@@ -55,6 +56,7 @@ export interface Config {
     /** When it is tried again while it is paused. */
     readonly probe: ProbeTerms;
   };
+  readonly delivery: DeliveryConfig;
   /** The secret that counterparties sign their webhooks with; it is logged nowhere. */
   readonly webhookSecret: string | null;
   /** Who is told of keys that close. */
@@ -95,16 +97,17 @@ const variables = z.strictObject({
   ONCEPER_GATEWAY_CA_FILE: z.string().optional(),
   ONCEPER_GATEWAY_KEY_WINDOW: duration.default(86_400_000),
   ONCEPER_GATEWAY_VISIBILITY_DELAY: duration.default(60_000),
-  ONCEPER_GATEWAY_TIMEOUT: duration.default(10_000),
+  ONCEPER_GATEWAY_TIMEOUT: wait.default(10_000),
   ONCEPER_GATEWAY_CONNECTIONS: count.default(32),
   ONCEPER_GATEWAY_RATE: count.optional(),
-  ONCEPER_GATEWAY_PROBE: duration.default(PROBE_DEFAULTS.firstMs),
-  ONCEPER_GATEWAY_PROBE_CAP: duration.default(PROBE_DEFAULTS.capMs),
+  ONCEPER_GATEWAY_PROBE: wait.default(PROBE_DEFAULTS.firstMs),
+  ONCEPER_GATEWAY_PROBE_CAP: wait.default(PROBE_DEFAULTS.capMs),
+  ...deliveryVariables,
   ONCEPER_WEBHOOK_SECRET: z.string().optional(),
   ONCEPER_RECEIVERS: receiverList.default([]),
   ONCEPER_RECEIVER_SECRETS: z.string().optional(),
   ONCEPER_RECEIVER_NETWORKS: networkList.default([]),
-  ONCEPER_RECEIVER_TIMEOUT: duration.default(10_000),
+  ONCEPER_RECEIVER_TIMEOUT: wait.default(10_000),
   ONCEPER_EVENT_SOURCE: z.string().regex(/^\S+$/, 'a URI without blanks').default('onceper'),
 });
 
@@ -116,6 +119,7 @@ type Environment = Readonly<Record<string, string>>;
  */
 export function loadConfig(environment: Environment = ownEnvironment()): Config {
   const own = parseVariables(environment);
+  refuseLowCap('ONCEPER_GATEWAY_PROBE', own.ONCEPER_GATEWAY_PROBE, own.ONCEPER_GATEWAY_PROBE_CAP);
   const home = own.ONCEPER_HOME ?? projectFolder();
   const running = runningServers(home) ?? runningServers(demoFolder(home));
   const databaseUrl = set(environment['DATABASE_URL']);
@@ -162,6 +166,7 @@ export function loadConfig(environment: Environment = ownEnvironment()): Config 
       callsPerSecond: own.ONCEPER_GATEWAY_RATE ?? null,
       probe: { firstMs: own.ONCEPER_GATEWAY_PROBE, capMs: own.ONCEPER_GATEWAY_PROBE_CAP },
     },
+    delivery: deliveryOf(own),
     webhookSecret: own.ONCEPER_WEBHOOK_SECRET ?? null,
     receivers: {
       addresses: own.ONCEPER_RECEIVERS,

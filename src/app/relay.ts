@@ -3,6 +3,7 @@ import type { Identity } from '../kernel/rewind.ts';
 import type { Event } from '../observability/events.ts';
 import type { Log } from '../observability/log.ts';
 import { noCounts, type RelayCounts, type RelayEvent } from '../relay/events.ts';
+import type { RelayOptions } from '../relay/plan.ts';
 import { runRelay } from '../relay/relay.ts';
 import { clockOf } from '../store/database.ts';
 import type { Config } from './config.ts';
@@ -31,14 +32,18 @@ export async function runRelayProcess(config: Config, jobs: Registry): Promise<R
     const told = config.receivers.addresses.map(({ name }) => name);
     log({ event: 'relay_started', gateway: address, receivers: told });
     const services = { db, jobs, gateway, ...(receivers === undefined ? {} : { receivers }) };
-    const concurrency = connections;
-    const { callsPerSecond, probe } = config.gateway;
-    const { release } = config;
     const onEvent = (event: RelayEvent) => logged(log, event);
-    const terms = { concurrency, callsPerSecond, probe, remembered, release, onEvent };
-    return runRelay(services, { signal: draining, ...terms });
+    const signal = draining;
+    return runRelay(services, { ...relayOptions(config), signal, concurrency: connections, remembered, onEvent });
   });
   return counts ?? noCounts();
+}
+
+/** What the configuration says of how a relay delivers. */
+export function relayOptions({ gateway, delivery, release }: Config): RelayOptions {
+  const { callsPerSecond, probe } = gateway;
+  const { payouts, notices, noticesPerSecond } = delivery;
+  return { ...payouts, notices, noticesPerSecond, callsPerSecond, probe, release };
 }
 
 /** A relay must not wait for Temporal: a first send that could be a second one is looked up, whoever remembers what. */

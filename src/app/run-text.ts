@@ -1,7 +1,9 @@
 import { pauseInWords } from '../ops/destinations.ts';
+import { resultInWords } from '../ops/document.ts';
 import type { RunReport } from '../ops/run-report.ts';
 import { waitsForPause } from '../ops/why-effects.ts';
-import { linesOf } from './terminal.ts';
+import { IS_DONE } from '../ops/why-now.ts';
+import { linesOf, oneLine } from './terminal.ts';
 
 /** What is going on with a run's key, in one line. */
 export function sentenceOf(report: RunReport): string {
@@ -22,12 +24,13 @@ function moneyLines({ key, effects, pause }: RunReport): string[] {
 
 /** A run's report for a person. */
 export function renderRun(report: RunReport): string {
-  const { key, run, decision, document, reason, owner, state } = report;
+  const { key, run, decision, result, document, reason, owner, state } = report;
   const lines = [`run ${run}`, `  key       ${key ?? 'none'}`, `  decision  ${decision ?? 'none yet'}`];
   if (reason !== null) lines.push(`  because   ${reason}`);
   if (owner !== null && owner !== run) lines.push(`  owner     run ${owner}`);
   if (state !== null) lines.push(`  state     ${state}`);
   if (document !== null) lines.push(`  document  ${document.id}`);
+  else if (state !== null && IS_DONE.has(state)) lines.push(`  result    ${oneLine(resultInWords(result))}`);
   for (const name of ['effects', 'notices'] as const) {
     const counts = Object.entries(report[name]).map(([known, count]) => `${count} ${known}`);
     if (counts.length > 0) lines.push(`  ${name}   ${counts.join(', ')}`);

@@ -7,6 +7,9 @@ export const duration = z
   .transform((text) => Number.parseInt(text, 10) * (UNIT_MS[text.replace(/^\d+/, '')] ?? 1));
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** The same, above 0: a wait of nothing would ask without a pause, a time-out of nothing refuse every answer. */
+export const wait = duration.refine((ms) => ms > 0, 'a duration above 0');
+
 /** A whole number above 0. */
 export const count = z
   .string()

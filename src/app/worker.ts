@@ -14,7 +14,6 @@ import type { Instant } from '../kernel/sql.ts';
 import { workerIdentity } from '../kernel/worker-identity.ts';
 import type { Log } from '../observability/log.ts';
 import { anchorOf } from '../ops/audit/anchors.ts';
-import { checkRetention } from '../ops/doctor-temporal.ts';
 import { scheduleState, topUpSchedule } from '../ops/schedule.ts';
 import { compareZones, type ZoneStanding } from '../ops/zones.ts';
 import { workerActor } from '../store/audit-ledger.ts';
@@ -24,6 +23,7 @@ import type { Config } from './config.ts';
 import { refuseOverprivileged } from './own-login.ts';
 import { runProcess } from './process.ts';
 import { audienceOf } from './receivers.ts';
+import { refuseUnsafeTerms } from './retention.ts';
 import { createDatabase, createJobs, temporalUnreachable } from './services.ts';
 import { askForLook, keepWatch, lookAfterWatch, statusOfWorkflow } from './watch.ts';
 
@@ -85,19 +85,6 @@ function logAnchor({ log, auditKey }: WorkerParts, head: AuditHead & { readonly 
   const anchor = anchorOf(head, auditKey);
   log({ event: 'audit_anchor', ...anchor });
   return anchor;
-}
-
-/** Keys that are forgotten before the last who may ask for them would be settled again: such a worker does not start. */
-async function refuseShortRetention(db: Database, client: Client, jobs: Registry): Promise<void> {
-  for (const check of await checkRetention(db, client, jobs)) {
-    if (check.state !== 'fail') continue;
-    throw new OnceperError({
-      code: 'retention_too_short',
-      message: check.detail,
-      remedy: check.remedy ?? 'npx onceper doctor',
-      at: check.check,
-    });
-  }
 }
 
 /** A server that can't be asked about its zones is told of, and stops nothing: no table but the ledger's decides. */
@@ -162,7 +149,7 @@ export async function runWorker(config: Config): Promise<void> {
     const connection = await start('Temporal', () => connectNative(config));
     atEnd('Temporal', () => connection.close());
     const client = new Client({ connection, namespace: temporal.namespace });
-    await start('the retention of Temporal', () => refuseShortRetention(db, client, jobs));
+    await start('the retention of Temporal', () => refuseUnsafeTerms(config, { db, client, registry: jobs }));
     await start('the tables of time zones', () => reportZones(db, client, jobs, log));
     await start('the watch in Temporal', () => keepWatch(client, taskQueue));
     const worker = await start('its own making', () =>

@@ -7,6 +7,7 @@ import { type Drill, type DrillTools, type Fact, fact } from './drill.ts';
 import { createRowLock, type ExpiringLock } from './expiring-lock.ts';
 import { createGate } from './gate.ts';
 import { mustBeGranted, type Ours, oursOn } from './ours.ts';
+import { createReplicatedLock } from './redis-failover.ts';
 import { createRedisLock, findRedis } from './redis-lock.ts';
 import { importSample } from './sample-month.ts';
 import { makePayday, markPaid, PAYDAY, paidMerchants, pay, unpaid } from './simple-payday.ts';
@@ -15,6 +16,8 @@ import { until } from './until.ts';
 
 const TERMS = { keyWindowMs: 60_000, visibilityDelayMs: 100, timeoutMs: 400 };
 const LOCK_MS = 300;
+/** Longer than the drill: this lock never runs out. */
+const LONG_MS = 600_000;
 /** A holder stalls after so many payments: a long garbage collection, a full disk, a machine that was suspended. */
 const PAID_BEFORE = 3;
 
@@ -32,15 +35,17 @@ export const lockOnly: Drill = {
     const journal = join(stage.folder, 'simple.jsonl');
     const simulator = await startSimulator({ port: 0, journal });
     const gateway = createHttpGateway({ url: simulator.url, ...TERMS });
-    const lock = await createLock(tools, stage);
+    const redis = findRedis(tools.options.environment['PATH'] ?? '');
+    const lock = redis === null ? await createRowLock(stage.db) : await createRedisLock(redis, tools.folder);
     tools.tell(`the lock is ${lock.name}`);
     try {
-      const alone = await paidUnderLock(stage, gateway, lock, journal, false);
-      const asked = await paidUnderLock(stage, gateway, lock, journal, true);
+      const alone = await paidUnderLock(stage, gateway, lock, { journal, prefix: 'alone', forMs: LOCK_MS });
+      const asked = await paidUnderLock(stage, gateway, lock, { journal, prefix: 'asked', forMs: LOCK_MS });
       return [
         fact('a lock alone: merchants paid', PAYDAY, alone.paid),
         fact('a lock alone: merchants paid twice', PAYDAY - PAID_BEFORE, alone.twice),
         fact('a lock that is asked before each payment: merchants paid twice', 1, asked.twice),
+        ...(redis === null ? withoutRedis(tools) : await failedOver(stage, gateway, journal, { redis, tools })),
         ...(await ours(stage, gateway, journal)),
       ];
     } finally {
@@ -51,21 +56,25 @@ export const lockOnly: Drill = {
   },
 };
 
-async function createLock({ options, folder }: DrillTools, stage: Stage): Promise<ExpiringLock> {
-  const redis = findRedis(options.environment['PATH'] ?? '');
-  return redis === null ? createRowLock(stage.db) : createRedisLock(redis, folder);
-}
-
 interface Worker {
   readonly holder: string;
   /** Called before the n-th payment, from 0. */
   readonly before: (payment: number) => Promise<void>;
 }
 
+interface Payday {
+  readonly journal: string;
+  /** How its merchants' names begin. With `asked` the lock is asked before each payment. */
+  readonly prefix: 'alone' | 'asked' | 'failed-over';
+  readonly forMs: number;
+  /** What happens while the first holder stands in the middle. */
+  readonly stalled?: () => Promise<void>;
+}
+
 /** Two workers, one lock: the first stalls in the middle until the second, which waits for the lock, is through. */
-async function paidUnderLock(stage: Stage, gateway: Gateway, lock: ExpiringLock, journal: string, asks: boolean) {
+async function paidUnderLock(stage: Stage, gateway: Gateway, lock: ExpiringLock, payday: Payday) {
+  const { journal, prefix, forMs } = payday;
   await makePayday(stage.db);
-  const prefix = asks ? 'asked' : 'alone';
   const secondDone = createGate();
   const stalled = createGate();
   const first: Worker = {
@@ -78,19 +87,50 @@ async function paidUnderLock(stage: Stage, gateway: Gateway, lock: ExpiringLock,
   };
   const working = work(first);
   await stalled.passed;
+  await payday.stalled?.();
   await work({ holder: randomUUID(), before: () => Promise.resolve() });
   secondDone.open();
   await working;
   return paidMerchants(journal, prefix);
 
   async function work({ holder, before }: Worker): Promise<void> {
-    await until('the lock', () => lock.take(holder, LOCK_MS), 10_000, 20);
+    await until('the lock', () => lock.take(holder, forMs), 10_000, 20);
     for (const [payment, merchant] of (await unpaid(stage.db)).entries()) {
-      if (asks && !(await lock.isHeldBy(holder))) return;
+      if (prefix === 'asked' && !(await lock.isHeldBy(holder))) return;
       await before(payment);
       if (await pay(gateway, `${prefix}-${merchant}`, `${prefix}-${randomUUID()}`)) await markPaid(stage.db, merchant);
     }
     await lock.giveBack(holder);
+  }
+}
+
+function withoutRedis({ tell }: DrillTools): Fact[] {
+  tell('redis-server is not on the path: the failover of a lock to a replica without its key was not tried');
+  return [];
+}
+
+/** Nobody stalls and nothing expires: the replica that takes over never heard of the lock, and gives it to the next. */
+async function failedOver(
+  stage: Stage,
+  gateway: Gateway,
+  journal: string,
+  { redis, tools }: { readonly redis: string; readonly tools: DrillTools },
+): Promise<Fact[]> {
+  const lock = await createReplicatedLock(redis, tools.folder);
+  try {
+    lock.delayReplica();
+    const { paid, twice } = await paidUnderLock(stage, gateway, lock, {
+      journal,
+      prefix: 'failed-over',
+      forMs: LONG_MS,
+      stalled: () => lock.failOver(),
+    });
+    return [
+      fact('a lock whose primary fails over, its holder alive and in time: merchants paid', PAYDAY, paid),
+      fact('a lock whose primary fails over: merchants paid twice', PAYDAY - PAID_BEFORE, twice),
+    ];
+  } finally {
+    await lock.close();
   }
 }
 

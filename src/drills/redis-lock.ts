@@ -12,23 +12,47 @@ export function findRedis(path: string): string | null {
   return files.find((file) => existsSync(file)) ?? null;
 }
 
-/** Starts that Redis in memory, for the length of a drill, and locks with `SET NX PX` in it. */
-export async function createRedisLock(file: string, folder: string): Promise<ExpiringLock> {
+/** A redis-server of a drill's own. */
+export interface Redis {
+  readonly port: number;
+  readonly ask: Ask;
+  stop(): Promise<void>;
+}
+
+/** Starts that Redis in memory, for the length of a drill. */
+export async function startRedis(file: string, folder: string, args: readonly string[] = []): Promise<Redis> {
   const port = await freePort();
   const server = await startGuarded({
     file,
-    args: ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no'],
+    args: ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no', ...args],
     cwd: folder,
     env: { PATH: '/usr/bin:/bin' },
-    logFile: join(folder, 'redis.log'),
+    logFile: join(folder, `redis-${port}.log`),
     stopSignal: 'TERM',
     graceMs: 5_000,
   });
   const ask = await until('Redis to answer', () => connectRedis(port), 10_000);
   return {
-    name: 'SET NX PX in Redis',
-    async take(holder, forMs, name = 'payday') {
-      return (await ask(['SET', name, holder, 'NX', 'PX', String(forMs)])) === 'OK';
+    port,
+    ask,
+    async stop() {
+      await server.stop();
+    },
+  };
+}
+
+/** Starts a Redis, and locks with `SET NX PX` in it. */
+export async function createRedisLock(file: string, folder: string): Promise<ExpiringLock> {
+  const redis = await startRedis(file, folder);
+  return lockIn('SET NX PX in Redis', redis.ask, () => redis.stop());
+}
+
+/** The lock of `SET NX PX` in whatever Redis is asked. */
+export function lockIn(name: string, ask: Ask, close: () => Promise<void>): ExpiringLock {
+  return {
+    name,
+    async take(holder, forMs, lock = 'payday') {
+      return (await ask(['SET', lock, holder, 'NX', 'PX', String(forMs)])) === 'OK';
     },
     isHeldBy: async (holder) => (await ask(['GET', 'payday'])) === holder,
     async giveBack(holder) {
@@ -36,13 +60,11 @@ export async function createRedisLock(file: string, folder: string): Promise<Exp
       const script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end";
       await ask(['EVAL', script, '1', 'payday', holder]);
     },
-    async close() {
-      await server.stop();
-    },
+    close,
   };
 }
 
-type Ask = (words: readonly string[]) => Promise<string | null>;
+export type Ask = (words: readonly string[]) => Promise<string | null>;
 
 /** A connection that speaks as much of Redis's protocol as a lock needs: one question at a time, one answer in one line or text. */
 async function connectRedis(port: number): Promise<Ask | null> {

@@ -54,12 +54,12 @@ const ruleShape = z.strictObject({
   latenessDays: positive.nullable().default(null),
   /** How many days the ledger keeps keys; null keeps them for good, as settlement does. */
   keepKeysDays: positive.nullable().default(null),
-  /** While one of these is reached, further runs are deferred; null sets no limit. */
+  /** While one of these is reached, further runs are deferred; null sets no limit. The defaults protect who states none. */
   limits: z
     .strictObject({
-      runsInFlight: positive.nullable().default(null),
-      backlogEffects: positive.nullable().default(null),
-      backlogOldestSeconds: positive.nullable().default(null),
+      runsInFlight: positive.nullable().default(16),
+      backlogEffects: positive.nullable().default(1_000_000),
+      backlogOldestSeconds: positive.nullable().default(7 * 86_400),
     })
     .prefault({}),
   parameters: z.unknown(),

@@ -11,6 +11,7 @@ import { backfillCommand } from './commands.ts';
 import { checkDestinations } from './doctor-destinations.ts';
 import { checkHolds, checkInTransit, checkWebhooks } from './doctor-money.ts';
 import { checkNotices } from './doctor-notices.ts';
+import { periodList } from './period-list.ts';
 import { expectedPeriods } from './periods.ts';
 import { activeRuleOf } from './rule.ts';
 
@@ -83,18 +84,16 @@ async function checkPeriods(db: Database, registry: Registry, job: string): Prom
     const [first] = found;
     const last = found.at(-1);
     if (first === undefined || last === undefined) return [];
-    const detail = `${found.length} ${state.replaceAll('_', ' ')}${named(found.map(({ period }) => period))}`;
+    const detail = `${found.length} ${state.replaceAll('_', ' ')}${named(found, periods)}`;
     return [level(`periods of ${job}`, detail, remedy({ job, rule, first, last }))];
   });
   return rows.length > 0 ? rows : [ok(`periods of ${job}`, `${periods.length} expected, none needs anybody`)];
 }
 
-const FEW = 6;
-
-/** Few are listed. Of many the first and the last: between them may be others, which are well. */
-function named(periods: readonly string[]): string {
-  if (periods.length <= FEW) return `: ${periods.join(', ')}`;
-  return ` between ${periods[0] ?? ''} and ${periods.at(-1) ?? ''}`;
+function named(found: readonly ExpectedPeriod[], among: readonly ExpectedPeriod[]): string {
+  const [list, all] = [found, among].map((periods) => periods.map(({ period }) => period));
+  const text = periodList(list ?? [], all);
+  return text.startsWith('between') ? ` ${text}` : `: ${text}`;
 }
 
 interface Found {

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from '../jobs/registry.ts';
-import { type JobRule, storedRule } from '../jobs/rule.ts';
-import { retentionFault } from '../kernel/retention.ts';
+import { storedRule } from '../jobs/rule.ts';
+import { type Horizons, retentionFault } from '../kernel/retention.ts';
 import type { Database } from '../store/database.ts';
 import { activeRule } from '../store/rules.ts';
 import { between, inWords } from './both-clocks.ts';
@@ -38,20 +38,29 @@ async function namespaceDays(client: Client): Promise<number> {
   return Math.ceil(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400);
 }
 
-/** Whether each job's keys outlive whoever may still ask for them. */
-export async function checkRetention(db: Database, client: Client, registry: Registry): Promise<Check[]> {
-  const days = await namespaceDays(client);
+/** What of retention Temporal and the rule don't know: what the relay's configuration says. */
+export type DeliveryHorizons = Pick<Horizons, 'retryDays' | 'messageDays' | 'webhookDays'>;
+
+/** Whether each job's keys outlive whoever may still ask for them, by its real schedule and the real namespace. */
+export async function checkRetention(
+  db: Database,
+  client: Client,
+  { registry, delivery }: { readonly registry: Registry; readonly delivery: DeliveryHorizons },
+): Promise<Check[]> {
+  const namespace = await namespaceDays(client);
   const rows: Check[] = [];
   for (const job of registry.ids) {
     const stored = await activeRule(db, job);
     if (stored === null) continue;
     const rule = storedRule(stored);
-    const fault = retentionFaultOf(rule, days);
-    const kept = rule.keepKeysDays === null ? 'for good' : `for ${rule.keepKeysDays} days`;
+    const catchUpDays = await catchUpWindow(client, job);
+    const { keepKeysDays, latenessDays } = rule;
+    const fault = retentionFault(keepKeysDays, { ...delivery, catchUpDays, namespaceDays: namespace, latenessDays });
+    const kept = keepKeysDays === null ? 'for good' : `for ${keepKeysDays} days`;
     const name = `retention of ${job}`;
     rows.push(
       fault === null
-        ? ok(name, `keys are kept ${kept}; catch-up ${CATCH_UP_DAYS} days, namespace ${days}`)
+        ? ok(name, `keys are kept ${kept}; catch-up ${catchUpDays} days, namespace ${namespace}`)
         : fail(name, fault, 'raise keepKeysDays in the rule, or lower what may still ask'),
     );
   }
@@ -72,11 +81,18 @@ export async function checkZones(db: Database, client: Client, registry: Registr
 const REMEDY_OF_DISPUTE =
   'update whichever is behind the law (Node, PostgreSQL’s time zone data, Temporal’s server); what is stored keeps its place';
 
-/** The fault of a rule's retention beside the real schedule and namespace, or null. */
-function retentionFaultOf(rule: JobRule, days: number): string | null {
-  const { keepKeysDays, latenessDays } = rule;
-  return retentionFault(keepKeysDays, { catchUpDays: CATCH_UP_DAYS, namespaceDays: days, latenessDays });
+/** The catch-up window that the schedule has, whoever set it; without a schedule the one that it will get. Days. */
+async function catchUpWindow(client: Client, job: string): Promise<number> {
+  try {
+    const { policies } = await client.schedule.getHandle(job).describe();
+    return Math.ceil(policies.catchupWindow / DAY_MS);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ScheduleNotFoundError') return CATCH_UP_DAYS;
+    throw error;
+  }
 }
+
+const DAY_MS = 86_400_000;
 
 const ATTRIBUTES = ['OnceperJob', 'OnceperPeriod', 'OnceperState'] as const;
 /** INDEXED_VALUE_TYPE_KEYWORD of Temporal's API. */

@@ -6,7 +6,7 @@ import { type Check, checked } from './check.ts';
 import { checkBreakGlass } from './doctor-break-glass.ts';
 import { checkAnnounced, checkStranded } from './doctor-jobs.ts';
 import { checkDatabase, checkLedger, migrationCheck } from './doctor-ledger.ts';
-import { checkRetention, checkSchedules, checkTemporal, checkZones } from './doctor-temporal.ts';
+import { checkRetention, checkSchedules, checkTemporal, checkZones, type DeliveryHorizons } from './doctor-temporal.ts';
 
 export type { Check } from './check.ts';
 
@@ -14,6 +14,8 @@ export type { Check } from './check.ts';
 export interface Patient {
   readonly registry: Registry;
   readonly taskQueue: string;
+  /** How long deliveries and webhooks may still concern a key. */
+  readonly delivery: DeliveryHorizons;
   readonly openDatabase: () => Database;
   readonly connectTemporal: () => Promise<Client>;
   readonly migrationStanding: () => Promise<MigrationStanding>;
@@ -63,7 +65,9 @@ async function examineServers(patient: Patient, db: Database | null, client: Cli
   if (db !== null && isMigrated && client !== null) {
     rows.push(...(await checkSchedules(db, client, { registry, taskQueue })));
     rows.push(...(await checked('jobs of workers', () => checkAnnounced(db, client, taskQueue))));
-    rows.push(...(await checked('retention', () => checkRetention(db, client, registry))));
+    rows.push(
+      ...(await checked('retention', () => checkRetention(db, client, { registry, delivery: patient.delivery }))),
+    );
     rows.push(...(await checked('time zones', () => checkZones(db, client, registry))));
   }
   if (db !== null && isMigrated) {

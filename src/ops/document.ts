@@ -4,13 +4,21 @@ export interface Document {
   readonly totals: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** The document in an action's stored result, or null where there is none yet or the job makes none. */
+/** The document in an action's stored result, or null where there is none yet or the job's result is something else. */
 export function documentOf(result: unknown): Document | null {
   const document = fieldOf(result, 'document');
-  const id = fieldOf(document, 'id');
-  if (typeof id !== 'string') return null;
-  return { id, totals: totalsOf(fieldOf(document, 'totals')) };
+  const [id, totals] = [fieldOf(document, 'id'), fieldOf(document, 'totals')];
+  if (typeof id !== 'string' || typeof totals !== 'object' || totals === null) return null;
+  return { id, totals: totalsOf(totals) };
 }
+
+/** What people read of a stored result that is no document with totals: its JSON on one line, cut where it is long. */
+export function resultInWords(result: unknown): string {
+  const json = JSON.stringify(result ?? null);
+  return json.length <= MOST_SHOWN ? json : `${json.slice(0, MOST_SHOWN)}… (${json.length} characters; --json has all)`;
+}
+
+const MOST_SHOWN = 500;
 
 /**
  * jsonb forgets the order of names; people read sums in the order in which they are added up. assigned is the part of carryIn

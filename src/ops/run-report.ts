@@ -14,6 +14,9 @@ export interface RunReport {
   readonly key: string | null;
   readonly run: string;
   readonly decision: Decision | null;
+  /** What close stored, whatever the job's result is; null while the key is not done. */
+  readonly result: unknown;
+  /** The same where it is a document with totals. */
   readonly document: Document | null;
   /** Effects that move money, by state. */
   readonly effects: Readonly<Record<string, number>>;
@@ -41,6 +44,7 @@ async function readRun(tx: Tx, id: string, key: string | null): Promise<RunRepor
     key: known,
     run: id,
     decision: run?.decision ?? null,
+    result: action?.result ?? null,
     document: action === null ? null : documentOf(action.result),
     effects: action === null ? {} : await effectCounts(tx, action.key),
     notices: action === null ? {} : await noticeCounts(tx, action.key),

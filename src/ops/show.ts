@@ -108,6 +108,9 @@ export interface ShownKey {
     readonly release: string;
     readonly slicesFinished: number;
   }[];
+  /** What close stored, whatever the job's result is; null while the key is not done. */
+  readonly result: unknown;
+  /** The same where it is a document with totals. */
   readonly document: Document | null;
   readonly slices: { readonly total: number; readonly done: number };
   readonly admittedAt: Instant | null;
@@ -139,6 +142,7 @@ export function shownKey(story: KeyStory): ShownKey {
     attempts: attempts.map(({ run, number, fence, outcome, code, startedAt, endedAt, release, slicesFinished }) => {
       return { run, number, fence: String(fence), outcome, code, startedAt, endedAt, release, slicesFinished };
     }),
+    result: action?.result ?? null,
     document: documentOf(action?.result),
     slices,
     admittedAt: action?.admittedAt ?? null,

@@ -25,7 +25,7 @@ type Meaning = Readonly<Record<EffectState, string>>;
 function linesOf(counts: KeyStory['effects'], meaning: Meaning, doneAt: string | null): string[] {
   return (Object.entries(counts) as [EffectState, number][]).map(
     ([state, count]) =>
-      `${count} ${state}: ${doneAt === null ? 'nothing is sent before the document exists' : meaning[state]}`,
+      `${count} ${state}: ${doneAt === null ? 'nothing is sent before the key is done' : meaning[state]}`,
   );
 }
 

@@ -74,7 +74,7 @@ function actionSteps(story: KeyStory, action: Action): Step[] {
     case 'compensating':
     case 'compensated':
       return [
-        { why: 'running it again is harmless: it is answered with this document', command: rerun },
+        { why: 'running it again is harmless: it is answered with this result', command: rerun },
         ...backfillStep(story, 'the same by Temporal, a recorded duplicate'),
       ];
   }

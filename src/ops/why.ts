@@ -4,11 +4,11 @@ import type { Tx } from '../kernel/sql.ts';
 import type { Attempt } from '../store/attempts.ts';
 import type { StoredRun } from '../store/runs.ts';
 import { between, bothClocks, clocksNote, inWords } from './both-clocks.ts';
-import { documentOf } from './document.ts';
+import { documentOf, resultInWords } from './document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
 import { effectLines, noticeLines } from './why-effects.ts';
 import { nextSteps, type Step } from './why-next.ts';
-import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
+import { headline, holder, IS_DONE, type Takeover, takeoverOf } from './why-now.ts';
 
 /** A key's story told to somebody who was woken for it. */
 export interface Explanation extends ShownKey {
@@ -62,7 +62,7 @@ const DOORS: Readonly<Record<StoredRun['trigger'], string>> = {
 function linesOfRun({ zone, action }: KeyStory, run: StoredRun): string[] {
   const { startId, actor, trigger, openedAt, scheduledAt, decision, reason, repeatOf, releasedBy, releaseReason } = run;
   const asked = `${DOORS[trigger]} (${actor}), ${bothClocks(openedAt, zone)}`;
-  if (decision === 'duplicate') return [`run ${startId}, ${asked}: a duplicate, answered with the document`];
+  if (decision === 'duplicate') return [`run ${startId}, ${asked}: a duplicate, answered with the stored result`];
   const repeat = repeatOf === null ? '' : `, a time that run ${repeatOf} had before`;
   const planned = scheduledAt === null ? [] : [`  planned for ${bothClocks(scheduledAt, zone)}${repeat}`];
   const released = releasedBy === null ? [] : [`  released by ${releasedBy}: "${releaseReason ?? ''}"`];
@@ -115,7 +115,8 @@ function workLines({ slices, action, zone }: KeyStory): string[] {
   if (action.sealedAt !== null) lines.push(`the period was sealed ${bothClocks(action.sealedAt, zone)}`);
   if (slices.total > 0) lines.push(`${slices.done} of ${counted(slices.total, 'slice')} done`);
   const document = documentOf(action.result);
-  if (document === null) return lines;
+  if (document === null)
+    return IS_DONE.has(action.state) ? [...lines, `result ${resultInWords(action.result)}`] : lines;
   lines.push(`document ${document.id}`);
   for (const [currency, totals] of Object.entries(document.totals)) {
     const sums = Object.entries(totals).map(([name, amount]) => `${name} ${money(amount, currency)}`);

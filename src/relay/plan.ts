@@ -38,6 +38,8 @@ export interface RelayOptions {
   readonly probe?: Partial<ProbeTerms>;
   /** How long it goes on with what is told to receivers of webhooks. */
   readonly notices?: Partial<NoticeTerms>;
+  /** Messages a second that each receiver allows this relay; without it as many as its connections carry. */
+  readonly noticesPerSecond?: number | null;
   /** How long recorded answers are kept while the database is away; afterwards look-ups find them again. */
   readonly recordPatienceMs?: number;
   /** How long an idle relay waits for a message before it asks: at first, and at most after doubling. */
@@ -62,6 +64,8 @@ export interface RelayPlan {
   readonly recordPatienceMs: number;
   readonly pollMs: { readonly first: number; readonly cap: number };
   readonly pace: Pace;
+  /** The pace of one receiver, by its name. */
+  readonly noticePace: (receiver: string) => Pace;
   readonly terms: DeliveryTerms;
   readonly notices: NoticeTerms;
   readonly probe: ProbeTerms;
@@ -106,6 +110,7 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
     recordPatienceMs: options.recordPatienceMs ?? 60_000,
     pollMs: options.pollMs ?? POLL_MS,
     pace: createPace(options.callsPerSecond ?? null),
+    noticePace: pacesOf(options.noticesPerSecond ?? null),
     terms,
     notices: { ...NOTICE_DEFAULTS, ...options.notices },
     probe: { ...PROBE_DEFAULTS, ...options.probe },
@@ -113,5 +118,15 @@ export function planRelay(services: RelayServices, options: RelayOptions): Relay
     memory: createMemory(options.remembered ?? null),
     release: options.release ?? 'dev',
     emit: options.onEvent ?? (() => undefined),
+  };
+}
+
+/** Each receiver has its own: one that allows few must not slow another down. */
+function pacesOf(perSecond: number | null): RelayPlan['noticePace'] {
+  const paces = new Map<string, Pace>();
+  return (receiver) => {
+    const pace = paces.get(receiver) ?? createPace(perSecond);
+    paces.set(receiver, pace);
+    return pace;
   };
 }

@@ -21,10 +21,11 @@ interface Telling {
  * bytes, without a look-up, once the ledger has counted the try. `until` is the lease's end on the process's steady clock.
  */
 export async function tell(telling: Telling, until: number): Promise<Performed> {
-  const { plan, effect, signal } = telling;
+  const { plan, effect, route, signal } = telling;
   const step = firstNoticeStep(effect, plan.notices);
   if (step.kind === 'becomes') return outcomeOf(effect, effect.fence, heldState(effect), step, []);
   if (!hasTime(plan, until) || signal.aborted) return { kind: 'not_begun' };
+  if (!(await plan.noticePace(route.receiver).turn(until - plan.noticeMs, signal))) return { kind: 'not_begun' };
   return step.kind === 'send' ? send(telling, effect.fence, effect.attempts) : repeat(telling);
 }
 

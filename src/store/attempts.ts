@@ -98,7 +98,7 @@ export async function endAttempt(
 /** The ended attempts that the budget counts, oldest first: those granted since the key was last admitted. */
 export async function endedSince(tx: Tx, key: string, budgetFrom: bigint): Promise<EndedAttempt[]> {
   const { rows } = await tx.query<EndedAttempt>(
-    `select outcome, slices_begun as "slicesBegun", slices_finished as "slicesFinished"
+    `select outcome, code, slices_begun as "slicesBegun", slices_finished as "slicesFinished"
        from onceper.attempt
       where key = $1 and fence > $2 and outcome is not null
       order by fence`,

@@ -1,5 +1,6 @@
 import type { EffectSelect } from '../kernel/effect-select.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
+import type { ActionState } from '../kernel/transitions.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
 import { appendClose } from './audit-ledger.ts';
@@ -18,6 +19,9 @@ export interface ClosingWith {
   readonly periodEnds: Instant | null;
   readonly notices: EffectSelect | null;
 }
+
+/** By its state: the result of a job may be null. */
+const IS_CLOSED: ReadonlySet<ActionState> = new Set(['done', 'compensating', 'compensated']);
 
 /** Thrown inside the closing transaction to roll the job's document back. */
 class CloseLost extends Error {}
@@ -45,7 +49,7 @@ export async function closeAction(
   { periodEnds, notices }: ClosingWith = { periodEnds: null, notices: null },
 ): Promise<Close> {
   const before = await actionByKey(db, grant.key);
-  if (before?.result !== null && before?.result !== undefined) return { kind: 'done', result: before.result };
+  if (before !== null && IS_CLOSED.has(before.state)) return { kind: 'done', result: before.result };
   if (before === null || !isHeld(before, grant)) return { kind: 'lease_lost' };
   const left = await countUnfinished(db, grant.key);
   if (left > 0) return { kind: 'slices_left', left };
@@ -72,7 +76,7 @@ function isHeld(action: Action, grant: Grant): boolean {
 /** A zombie's close may fail inside the job, for example on the document's unique key: the ledger says what is true. */
 async function afterFailedClose(db: Database, grant: Grant, error: unknown): Promise<Close> {
   const action = await actionByKey(db, grant.key);
-  if (action?.result !== null && action?.result !== undefined) return { kind: 'done', result: action.result };
+  if (action !== null && IS_CLOSED.has(action.state)) return { kind: 'done', result: action.result };
   if (error instanceof CloseLost || (action !== null && action.fence !== grant.fence)) return { kind: 'lease_lost' };
   throw error;
 }
@@ -91,7 +95,7 @@ async function finishAction(
                                           and o.state in ('pending', 'sending', 'unknown', 'pending_external'))
       where a.key = $1 and a.fence = $2 and a.state = 'running' and a.lease_until > clock_timestamp()
         and not exists (select from onceper.slice s where s.key = a.key and s.done_at is null)`,
-    [grant.key, grant.fence, JSON.stringify(result), joins, periodEnds],
+    [grant.key, grant.fence, JSON.stringify(result ?? null), joins, periodEnds],
   );
   return rowCount === 1;
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { OnceperError } from '../kernel/error.ts';
+import { isRolledBack } from '../kernel/commit-answer.ts';
+import { codeOf, OnceperError } from '../kernel/error.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
 import { arrayLiteral, isPlainArray } from './array-literal.ts';
 import { connectionOf } from './connection.ts';
@@ -124,7 +125,8 @@ function cachedVersion(pool: pg.Pool): () => Promise<number> {
 
 /**
  * Runs `work` in one READ COMMITTED transaction. It commits when `work` returns and rolls back when it throws. An error on
- * COMMIT itself is `commit_unknown`: the work may or may not be there, and the caller must re-read by key.
+ * COMMIT that is a rollback for certain is thrown under its own code; any other is `commit_unknown`: the work may or may not
+ * be there, and the caller must re-read by key.
  */
 export async function transaction<T>(
   db: Database,
@@ -196,18 +198,26 @@ function ask(
   return target.query(name === undefined ? { text, values: written } : { name, text, values: written });
 }
 
+/** What the server says for certain to have rolled back is said as of any statement; of everything else nothing is concluded. */
 async function commit(client: pg.PoolClient): Promise<void> {
-  try {
-    const answer = await client.query('commit');
-    if (answer.command === 'ROLLBACK') throw new Error('the server answered COMMIT with ROLLBACK');
-  } catch (error) {
-    throw new OnceperError({
-      code: 'commit_unknown',
-      message: `the answer to COMMIT was lost: ${faultOf(error).message}`,
-      remedy: 'read the row again by its key before deciding anything',
-      cause: error,
-    });
-  }
+  const answer = await client.query('commit').catch((error: unknown) => {
+    throw isRolledBack(codeOf(error)) ? faultOf(error) : commitUnknown(error);
+  });
+  if (answer.command !== 'ROLLBACK') return;
+  throw new OnceperError({
+    code: 'rolled_back',
+    message: 'the transaction was rolled back: a statement in it had failed, and nobody heeded that',
+    remedy: 'see the log of the database server at this moment for that statement',
+  });
+}
+
+function commitUnknown(error: unknown): OnceperError {
+  return new OnceperError({
+    code: 'commit_unknown',
+    message: `the answer to COMMIT was lost: ${faultOf(error).message}`,
+    remedy: 'read the row again by its key before deciding anything',
+    cause: error,
+  });
 }
 
 /** Rolls back; a connection that can't even do that is handed to release() and destroyed. */

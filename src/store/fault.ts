@@ -108,7 +108,7 @@ const KNOWN: readonly Known[] = [
   { pattern: /^57014$/, code: 'statement_timeout', remedy: SEE_THE_LOG },
   { pattern: /^(25P03|25P04|57P05)$/, code: 'transaction_timeout', remedy: SEE_THE_LOG },
   { pattern: /^40P01$/, code: 'deadlock', remedy: SEE_THE_LOG },
-  { pattern: /^40001$/, code: 'serialization', remedy: SEE_THE_LOG },
+  { pattern: /^40(000|001|002)$/, code: 'serialization', remedy: SEE_THE_LOG },
   {
     pattern: /^23.{3}$/,
     code: 'constraint',

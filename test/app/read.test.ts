@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cancelAction } from '../../src/store/stop.ts';
 import { createStory, type Story } from '../ops/story.ts';
 import { createTinyJob } from '../support/tiny-job.ts';
 import { documentOf, type ErrorDocument, typed } from './command-line.ts';
@@ -11,6 +12,11 @@ beforeAll(async () => {
   story = await createStory();
   ({ run } = await story.settle('2026-01'));
   await story.claim((await story.open('2026-02')).run);
+  await story.fail(await story.claim((await story.open('2026-04')).run), 'boom');
+  await story.open('2026-05');
+  await story.endLease('tiny:2026-05', 60_000);
+  await story.open('2026-06');
+  await cancelAction(story.db, { key: 'tiny:2026-06', actor: 'os:ann', reason: 'wrong rule', lockTimeout: 5_000 });
 });
 afterAll(() => story.drop());
 
@@ -97,7 +103,7 @@ describe('the documents that others rely on', () => {
       error: {
         code: 'unknown_key',
         message: 'no run was ever opened for tiny:2026-07',
-        remedy: expect.stringContaining('tiny:2026-01, tiny:2026-02'),
+        remedy: expect.stringContaining('tiny:2026-05, tiny:2026-06'),
         at: 'tiny:2026-07',
       },
     });
@@ -118,6 +124,20 @@ describe('what people read', () => {
       expect(out).toContain('Times are those of Asia/Shanghai, and in brackets UTC.');
       expect(out).toContain('2026-02-01 02:00:00 (2026-01-31T18:00:00Z)');
     }
+  });
+
+  test.each([
+    ['missing', ['--from', '2026-03', '--to', '2026-03'], 6],
+    ['missing behind what is done', ['--to', '2026-03'], 6],
+    ['exhausted', ['--from', '2026-04', '--to', '2026-04'], 6],
+    ['stalled', ['--from', '2026-05', '--to', '2026-05'], 6],
+    ['cancelled', ['--from', '2026-06', '--to', '2026-06'], 6],
+    ['done', ['--to', '2026-01'], 0],
+    ['running', ['--to', '2026-02'], 0],
+  ])('periods of which one is %s, %j, exit with %i', async (state, range, code) => {
+    const printed = await command('periods', 'tiny', ...range);
+    expect(printed.out).toContain(state.split(' ')[0]);
+    expect(printed.code).toBe(code);
   });
 
   test('periods are a table with one line each', async () => {

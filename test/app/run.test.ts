@@ -21,6 +21,8 @@ interface RunDocument {
 
 /** While it burns every attempt fails; then a person mends the cause. */
 const disk = { isOnFire: false };
+/** What the job that makes no document stores. */
+const counted: { result: unknown } = { result: null };
 const jobs = [
   createTinyJob(2, {
     needs: 'nothing',
@@ -32,6 +34,7 @@ const jobs = [
       ),
     perform: () => (disk.isOnFire ? Promise.reject(new Error('the disk is on fire')) : Promise.resolve()),
   }),
+  createTinyJob(1, { id: 'counts', result: () => counted.result }),
 ];
 
 let namespace: TestNamespace;
@@ -45,6 +48,7 @@ beforeAll(async () => {
   namespace = await createTestNamespace();
   const db = openDatabase({ url: database.url, name: 'test', max: 2 });
   await installTinyJob(db, { first: '2026-01', budget: 1 });
+  await installTinyJob(db, { first: '2026-01', job: 'counts' });
   client = new Client({
     connection: await Connection.connect({ address: namespace.address }),
     namespace: namespace.namespace,
@@ -169,6 +173,37 @@ describe('run, with a worker', () => {
     expect(again).toMatchObject({ exit: 0, decision: 'duplicate', document: first.document, owner: first.run });
     expect(again.run).not.toBe(first.run);
   });
+
+  test.each([
+    ['2026-01', { statements: 3 }, '{"statements":3}'],
+    ['2026-02', 'sent\u001b[2J', String.raw`"sent\u001b[2J"`],
+    ['2026-03', 7, '7'],
+    ['2026-04', null, 'null'],
+    ['2026-05', undefined, 'null'],
+    ['2026-06', ['a', { document: 1 }], '["a",{"document":1}]'],
+    ['2026-07', { document: { id: 'd-1', pages: 4 } }, '{"document":{"id":"d-1","pages":4}}'],
+  ])(
+    'of a job that makes no document, %s: run, show and why print the stored result %j',
+    async (period, result, words) => {
+      counted.result = result;
+      const waited = await runJson('counts', '--period', period, '--wait');
+      const stored = { state: 'done', document: null, result: result ?? null };
+      expect(waited).toMatchObject({ exit: 0, decision: 'admitted', ...stored });
+      const key = `counts:${period}`;
+      for (const [line, label] of [
+        [['run', 'counts', '--period', period], 'result    '],
+        [['show', key], 'result '],
+        [['why', key], 'result '],
+      ] as const) {
+        const printed = await typed(line, environment, { jobs });
+        const told = printed.out.split('\n').find((text) => text.trimStart().startsWith(label));
+        expect(told?.trimEnd()).toBe(`${told?.slice(0, told.indexOf(words))}${words}`);
+        expect(printed.out).not.toMatch(/document (was written|none)|totals/);
+        const json = await typed([...line, '--json'], environment, { jobs });
+        expect(documentOf<object>(json)).toMatchObject(stored);
+      }
+    },
+  );
 
   test('twice at once, one is admitted, and both name the same owner', async () => {
     const [one, two] = await Promise.all([

@@ -39,7 +39,7 @@ function sourcesOf(folder: string): string {
     .join('\n');
 }
 
-const config = ['src/app/config.ts', 'src/app/people-config.ts']
+const config = ['src/app/config.ts', 'src/app/people-config.ts', 'src/app/delivery-config.ts']
   .map((file) => readFileSync(join(root, file), 'utf8'))
   .join(' ');
 const OURS = described(document).filter(({ name }) => name.startsWith('ONCEPER_'));

@@ -26,8 +26,8 @@ test('few periods that miss are listed, so that a gap between them is no third',
   expect(await detail()).toBe(`2 missing: ${lost}, ${alsoLost}`);
 });
 
-test('of many the first and the last are named', async () => {
+test('of many that follow one another the range is named', async () => {
   story = await createStory({ rule: { first: '2024-01' } });
   const months = await ended();
-  expect(await detail()).toBe(`${months.length} missing between 2024-01 and ${months.at(-1)}`);
+  expect(await detail()).toBe(`${months.length} missing: 2024-01 to ${months.at(-1)}`);
 });

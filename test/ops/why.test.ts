@@ -63,7 +63,7 @@ describe('why, of a key that went through a failure and a release', () => {
     expect(takeover).toBeNull();
     expect(next.map(({ command }) => command)).toEqual([`npx onceper run --release ${owner} --reason "..."`]);
     expect(await told('tiny:2026-01')).toContain('1 of 2 slices done');
-    expect(await told('tiny:2026-01')).toContain('1 pending: nothing is sent before the document exists');
+    expect(await told('tiny:2026-01')).toContain('1 pending: nothing is sent before the key is done');
   });
 });
 
@@ -121,7 +121,9 @@ test('why, of a done key, shows the document, its effects, and that running it a
   expect(lines).toContain('document doc-tiny:2026-04');
   expect(lines).toContain('2 pending: a relay sends them');
   expect(lines).toContain(`run ${run}, the owner`);
-  expect(lines).toMatch(new RegExp(`run ${again}, by hand \\(os:ann\\), .*: a duplicate, answered with the document`));
+  expect(lines).toMatch(
+    new RegExp(`run ${again}, by hand \\(os:ann\\), .*: a duplicate, answered with the stored result`),
+  );
   expect(lines).toContain('npx onceper relay');
 });
 

@@ -167,7 +167,7 @@ describe('an item', () => {
     const swallowed = transaction(db, {}, async (tx) => {
       await once(tx, key, REQUEST, () => Promise.reject(new Error('no'))).catch(() => undefined);
     });
-    await expect(swallowed).rejects.toMatchObject({ code: 'commit_unknown' });
+    await expect(swallowed).rejects.toMatchObject({ code: 'rolled_back' });
     expect(await rowsOf(key)).toBe(0);
   });
 

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { parseRule } from '../../src/jobs/rule.ts';
 import { periodClosedBy } from '../../src/kernel/period.ts';
 import { actionByKey } from '../../src/store/actions.ts';
 import type { Database } from '../../src/store/database.ts';
+import { loadFirstRule } from '../../src/store/rules.ts';
 import { runsOfKey } from '../../src/store/runs.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { forced } from '../support/forced.ts';
@@ -16,7 +18,7 @@ import {
   servicesFor,
   testPool,
 } from '../support/ledger.ts';
-import { createTinyJob, installTinyJob } from '../support/tiny-job.ts';
+import { createTinyJob, installTinyJob, tinyRule } from '../support/tiny-job.ts';
 import { waive } from '../support/waive.ts';
 
 let database: TestDatabase;
@@ -235,6 +237,24 @@ test('a backlog over its count or over its oldest age defers, and admits when it
     await db.query(`update onceper.action set delivering = false where job = $1`, [job]);
     expect(await ask()).toMatchObject({ decision: 'admitted' });
   }
+});
+
+test('a rule that states no limits has those that protect: sixteen keys in flight, a million effects, a week', async () => {
+  const { limits: _, ...unlimited } = tinyRule({ job: 'unstated' });
+  expect(parseRule(unlimited, 'unstated').limits).toEqual({
+    runsInFlight: 16,
+    backlogEffects: 1_000_000,
+    backlogOldestSeconds: 604_800,
+  });
+  await loadFirstRule(db, { job: 'unstated', body: unlimited, loadedBy: 'test' });
+  const services = servicesFor(db, [createTinyJob(1, { id: 'unstated' })]);
+  const decided: string[] = [];
+  for (let at = 0; at < 17; at += 1) {
+    const month = `${2021 + Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`;
+    decided.push((await openRunOf(services, { job: 'unstated', scheduledAt: `${month}-01T02:00:00Z` })).code);
+  }
+  expect(decided.slice(0, 16).filter((code) => code === 'too_many_in_flight')).toEqual([]);
+  expect(decided.at(-1)).toBe('too_many_in_flight');
 });
 
 test('a run later than the rule allows is held by whatever door, and admitted under the same run once released', async () => {

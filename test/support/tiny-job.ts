@@ -14,6 +14,8 @@ export interface TinyHooks {
   seal?: (tx: Tx) => Promise<void>;
   perform?: (tx: Tx, slice: number, key: string) => Promise<void>;
   close?: (tx: Tx) => Promise<void>;
+  /** What close returns; without it a document without totals. */
+  result?: () => unknown;
 }
 
 /**
@@ -56,7 +58,7 @@ export function createTinyJob(subjects: number, hooks: TinyHooks = {}): Job {
         context.fence,
         slices.length,
       ]);
-      return { document: { id, totals: {} } };
+      return hooks.result === undefined ? { document: { id, totals: {} } } : hooks.result();
     },
     async settleEffects(tx, effects) {
       await tx.query(
@@ -94,6 +96,8 @@ export function tinyRule(changes: Readonly<Record<string, unknown>> = {}): Recor
     subjectsPerSlice: 1,
     slicesInFlight: 4,
     budget: 3,
+    // Tests open more keys of one ledger than any installation has in flight.
+    limits: { runsInFlight: null, backlogEffects: null, backlogOldestSeconds: null },
     parameters: {},
     ...changes,
   };

@@ -1,5 +1,4 @@
 import { refuseInternal } from '../../gateway/receivers.ts';
-import { checkTerms, DELIVERY_DEFAULTS } from '../../kernel/delivery.ts';
 import { normaliseInstant } from '../../kernel/instant.ts';
 import { inWords } from '../../ops/both-clocks.ts';
 import { type Check, ok, warn } from '../../ops/check.ts';
@@ -11,6 +10,7 @@ import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { refusePlainHttp } from '../gateway.ts';
 import { knownReceivers } from '../receivers.ts';
 import { reconcile } from '../reconcile-rewind.ts';
+import { checkGatewayTerms, deliveryHorizons } from '../retention.ts';
 import { connectTemporal, createDatabase, createProcessLog } from '../services.ts';
 import type { Session } from '../session.ts';
 import { table } from '../table.ts';
@@ -39,6 +39,7 @@ export const addDoctor: AddCommand = (program, act) => {
         const checks = await examine({
           registry,
           taskQueue: config.taskQueue,
+          delivery: deliveryHorizons(config.delivery),
           openDatabase: () => createDatabase(config, log, { name: 'onceper doctor', max: 2 }),
           connectTemporal: () => connectTemporal(config),
           migrationStanding: () => migrationStanding(requireDatabaseUrl(config)),
@@ -62,10 +63,11 @@ function rowOf({ check, state, detail, remedy }: Check) {
   return { check, state, detail, remedy };
 }
 
-function gatewayCheck({ gateway }: Config): Check {
-  const { keyWindowMs, visibilityDelayMs, timeoutMs } = gateway;
+function gatewayCheck(config: Config): Check {
+  const { gateway } = config;
+  const { keyWindowMs, visibilityDelayMs } = gateway;
   if (gateway.kind === 'http') refusePlainHttp(gateway);
-  checkTerms({ keyWindowMs, visibilityDelayMs, timeoutMs, maxNumberLength: 1, ...DELIVERY_DEFAULTS });
+  checkGatewayTerms(config);
   const terms = `numbers remembered for ${inWords(keyWindowMs)}, visible after ${inWords(visibilityDelayMs)}`;
   if (gateway.url !== null) return ok('gateway', `${gateway.url}, ${terms}`);
   return warn('gateway', `ONCEPER_GATEWAY_URL is not set here; ${terms}`, 'set it where the relay runs');

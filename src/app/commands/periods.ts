@@ -1,4 +1,4 @@
-import type { ExpectedState } from '../../jobs/expectation.ts';
+import { type ExpectedState, OVERDUE } from '../../jobs/expectation.ts';
 import { type Expectation, expectedPeriods } from '../../ops/periods.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -13,7 +13,8 @@ interface PeriodsOptions {
 /** `periods JOB`: what had to be run, and what became of it. */
 export const addPeriods: AddCommand = (program, act) => {
   command(program, 'periods <job>', {
-    summary: 'every period that should have been run by now, and what became of it',
+    summary:
+      'every period that should have been run by now, and what became of it; exit code 6 where one needs somebody',
     example: 'npx onceper periods settlement --from 2026-01 --to 2026-10',
   })
     .option('--from <period>', 'the first to show')
@@ -25,7 +26,7 @@ export const addPeriods: AddCommand = (program, act) => {
         const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
         const expected = await session.withDatabase((db) => expectedPeriods(db, session.registry, { job, ...range }));
         session.answer({ job: expected.job, periods: expected.periods }, render(session, expected));
-        return EXIT.done;
+        return expected.periods.some(({ state }) => OVERDUE.has(state)) ? EXIT.attention : EXIT.done;
       }),
     );
 };

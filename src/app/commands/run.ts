@@ -151,7 +151,10 @@ async function undecidedNote(session: Session, client: Client, { workflowId, key
 }
 
 function answer(session: Session, report: RunReport, waited: boolean): ExitCode {
-  const { key, run, decision, document, effects, notices, code, reason, state, owner } = report;
-  session.answer({ key, run, decision, document, effects, notices, code, reason, state, owner }, renderRun(report));
+  const { key, run, decision, result, document, effects, notices, code, reason, state, owner } = report;
+  session.answer(
+    { key, run, decision, result, document, effects, notices, code, reason, state, owner },
+    renderRun(report),
+  );
   return exitCodeOfRun(decision, waited ? state : null);
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Occasion } from '../../jobs/occasion.ts';
 import { bothClocks } from '../../ops/both-clocks.ts';
+import { periodList } from '../../ops/period-list.ts';
 import { activeRuleOf } from '../../ops/rule.ts';
 import { type Applied, applyJobSchedule, type ListedSchedule, listSchedules } from '../../ops/schedule.ts';
 import { type Paused, pauseSchedule } from '../../ops/schedule-pause.ts';
@@ -132,7 +133,7 @@ function renderApplied(job: string, applied: Applied): string {
 function missedLines({ job, missed, makesUpFor }: Paused): string[] {
   const [first] = missed;
   if (first === undefined) return [];
-  const which = missed.length === 1 ? first : `${missed.length} periods, ${first} to ${missed.at(-1)},`;
+  const which = missed.length === 1 ? first : `${missed.length} periods, ${periodList(missed)},`;
   const rest = makesUpFor === 'all' ? '' : '; the others are skipped by policy';
   return [`  ${which} came due meanwhile; the check starts ${makesUpFor} of them${rest} — npx onceper periods ${job}`];
 }

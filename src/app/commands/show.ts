@@ -1,6 +1,8 @@
 import { parseKey } from '../../kernel/key.ts';
 import { bothClocks, clocksNote } from '../../ops/both-clocks.ts';
+import { resultInWords } from '../../ops/document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from '../../ops/show.ts';
+import { IS_DONE } from '../../ops/why-now.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
@@ -33,7 +35,7 @@ function render(session: Session, story: KeyStory): string {
     ['rule version', shown.ruleVersion === null ? '' : String(shown.ruleVersion)],
     ['release', shown.release ?? ''],
     ['slices', `${shown.slices.done} of ${shown.slices.total} done`],
-    ['document', shown.document?.id ?? 'none'],
+    written(shown),
     ['effects', countsOf(shown.effects) || 'none'],
     ['notices', countsOf(shown.notices)],
   ].filter(([, value]) => value !== '');
@@ -60,6 +62,11 @@ function render(session: Session, story: KeyStory): string {
     parts.push(table(session, ['attempt', 'fence', 'outcome', 'code', 'began', 'ended', 'release'], attempts));
   }
   return parts.join('\n\n');
+}
+
+function written({ document, result, state }: ShownKey): [string, string] {
+  if (document === null && IS_DONE.has(state)) return ['result', resultInWords(result)];
+  return ['document', document?.id ?? 'none'];
 }
 
 function countsOf(counts: ShownKey['effects']): string {

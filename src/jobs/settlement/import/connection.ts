@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { OnceperError } from '../../../kernel/error.ts';
+import { isRolledBack } from '../../../kernel/commit-answer.ts';
+import { codeOf, OnceperError } from '../../../kernel/error.ts';
 import type { Tx } from '../../../kernel/sql.ts';
 
 /** What became of work in a transaction: its value, and whether what it wrote is to stay. */
@@ -48,6 +49,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
     const { command } = await client.query('commit');
     if (command !== 'COMMIT') throw new Error(`the server answered COMMIT with ${command}`);
   } catch (error) {
+    if (isRolledBack(codeOf(error))) throw error;
     throw new OnceperError({
       code: 'commit_unknown',
       message: 'the answer to COMMIT was lost: the file may or may not be stored',

@@ -41,6 +41,20 @@ it('an import that loses the answer to its commit says so, and finds its rows kn
   expect(await bench.importText(file)).toMatchObject({ kind: 'imported', added: 0, known: 2 });
 });
 
+it('an import whose commit the server certainly rolled back says why, and adds its rows when it is repeated', async () => {
+  const refused = bench.importText(file, {
+    connect: async () => {
+      const client = await connect(bench.db);
+      return atCommitOfRows(client, async () => {
+        await client.query('rollback');
+        throw Object.assign(new Error('deadlock detected'), { code: '40P01' });
+      });
+    },
+  });
+  await expect(refused).rejects.toMatchObject({ code: '40P01' });
+  expect(await bench.importText(file)).toMatchObject({ kind: 'imported', added: 2 });
+});
+
 /** Ends the session that waits for a lock, as an operator or a failover would. */
 async function endWhoWaits(): Promise<boolean> {
   const { rowCount } = await bench.db.query(
