@@ -34,8 +34,8 @@ export async function runProcess<T>(
   const log = createProcessLog(config, name);
   const draining = drainOnSignal(log, config.drainGraceMs);
   const endings: Ending[] = [];
-  let ended: keyof typeof CLOSE_WITHIN_MS = 'failed';
   let code = 1;
+  let closeWithinMs = CLOSE_WITHIN_MS.failed;
   try {
     const result = await run({
       log,
@@ -44,14 +44,14 @@ export async function runProcess<T>(
       atEnd: (what, close) => endings.unshift({ what, close }),
     });
     code = 0;
-    ended = 'worked';
+    closeWithinMs = CLOSE_WITHIN_MS.worked;
     return result;
   } catch (error) {
     if (!(error instanceof DrainedInStart)) throw error;
     code = 0;
     return null;
   } finally {
-    await end(endings, log, CLOSE_WITHIN_MS[ended]);
+    await end(endings, log, closeWithinMs);
     log({ event: 'stopped', code });
   }
 }
@@ -95,10 +95,12 @@ async function end(endings: readonly Ending[], log: Log, withinMs: number): Prom
   const late = delay(withinMs, `not closed after ${withinMs / 1000} s`, { signal: over.signal });
   try {
     for (const { what, close } of endings) {
-      const closed = Promise.resolve(close()).then(
-        () => null,
-        (error: unknown) => (error instanceof Error ? error.message : String(error)),
-      );
+      const closed = Promise.resolve()
+        .then(close)
+        .then(
+          () => null,
+          (error: unknown) => (error instanceof Error ? error.message : String(error)),
+        );
       const message = await Promise.race([closed, late]);
       if (message !== null) log({ event: 'close_failed', what, message });
     }

@@ -52,9 +52,9 @@ const MEMORY_WITHIN_MS = 5_000;
 /** Who Temporal remembers the database to be, asked once, before the first take; null where it can't be asked now. */
 async function askOutside(config: Config, log: Log): Promise<Identity | null> {
   try {
-    const client = await connectTemporal(config);
+    const client = await connectTemporal(config, MEMORY_WITHIN_MS);
     try {
-      return await client.withDeadline(Date.now() + MEMORY_WITHIN_MS, () => rememberedIdentity(client));
+      return await rememberedIdentity(client);
     } finally {
       await client.connection.close();
     }

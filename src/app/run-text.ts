@@ -1,8 +1,8 @@
+import { HAS_RESULT } from '../kernel/transitions.ts';
 import { pauseInWords } from '../ops/destinations.ts';
 import { resultInWords } from '../ops/document.ts';
 import type { RunReport } from '../ops/run-report.ts';
 import { waitsForPause } from '../ops/why-effects.ts';
-import { IS_DONE } from '../ops/why-now.ts';
 import { linesOf, oneLine } from './terminal.ts';
 
 /** What is going on with a run's key, in one line. */
@@ -30,7 +30,7 @@ export function renderRun(report: RunReport): string {
   if (owner !== null && owner !== run) lines.push(`  owner     run ${owner}`);
   if (state !== null) lines.push(`  state     ${state}`);
   if (document !== null) lines.push(`  document  ${document.id}`);
-  else if (state !== null && IS_DONE.has(state)) lines.push(`  result    ${oneLine(resultInWords(result))}`);
+  else if (state !== null && HAS_RESULT.has(state)) lines.push(`  result    ${oneLine(resultInWords(result))}`);
   for (const name of ['effects', 'notices'] as const) {
     const counts = Object.entries(report[name]).map(([known, count]) => `${count} ${known}`);
     if (counts.length > 0) lines.push(`  ${name}   ${counts.join(', ')}`);

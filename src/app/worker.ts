@@ -133,7 +133,7 @@ const BUNDLE = `
 /**
  * `onceper worker`: serves the task queue until SIGTERM, drains, and returns. All that may refuse or hang comes before the worker
  * is made: one that is made must run, or its connection can't be closed. Throws OnceperError `overprivileged`,
- * `temporal_unreachable`, `retention_too_short`, `search_attribute`, `start_timed_out`.
+ * `temporal_unreachable`, `retention_too_short`, `gateway_terms`, `search_attribute`, `start_timed_out`.
  */
 export async function runWorker(config: Config): Promise<void> {
   const { taskQueue, temporal } = config;

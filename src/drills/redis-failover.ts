@@ -1,7 +1,6 @@
-import { connect, createServer, type Socket } from 'node:net';
-import { freePort } from '../embedded/ports.ts';
 import type { ExpiringLock } from './expiring-lock.ts';
 import { type Ask, lockIn, type Redis, startRedis } from './redis-lock.ts';
+import { startPlainProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
 
 /** A lock in a Redis with a replica, which can be made to fail over while the newest writes are on their way. */
@@ -15,7 +14,7 @@ export interface ReplicatedLock extends ExpiringLock {
 /** Starts two Redis, one the replica of the other over a line that can be held. */
 export async function createReplicatedLock(file: string, folder: string): Promise<ReplicatedLock> {
   const primary = await startRedis(file, folder);
-  const line = await startLine(primary.port);
+  const line = await startPlainProxy(`127.0.0.1:${primary.port}`);
   const replica = await startRedis(file, folder, ['--replicaof', '127.0.0.1', String(line.port)]);
   await until('the replica to have what its primary has', () => isInStep(primary, replica), 30_000);
   let now: Redis = primary;
@@ -24,7 +23,7 @@ export async function createReplicatedLock(file: string, folder: string): Promis
     ...lockIn('SET NX PX in a Redis with a replica', ask, async () => {
       await Promise.all([primary.stop(), replica.stop(), line.close()]);
     }),
-    delayReplica: () => line.hold(),
+    delayReplica: () => line.hush(),
     async failOver() {
       await primary.stop();
       await replica.ask(['REPLICAOF', 'NO', 'ONE']);
@@ -37,35 +36,4 @@ export async function createReplicatedLock(file: string, folder: string): Promis
 async function isInStep(primary: Redis, replica: Redis): Promise<boolean> {
   await primary.ask(['SET', 'in-step', 'yes']);
   return (await replica.ask(['GET', 'in-step'])) === 'yes';
-}
-
-/** The stretch of network between a replica and its primary. */
-async function startLine(port: number): Promise<{ port: number; hold(): void; close(): Promise<void> }> {
-  let isHeld = false;
-  const sockets = new Set<Socket>();
-  const own = await freePort();
-  const listener = createServer((replica) => {
-    const primary = connect({ port, host: '127.0.0.1' });
-    for (const socket of [replica, primary]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-    }
-    replica.on('data', (data) => primary.write(data));
-    primary.on('data', (data) => {
-      if (!isHeld) replica.write(data);
-    });
-    replica.once('close', () => primary.destroy());
-    primary.once('close', () => replica.destroy());
-  });
-  await new Promise<void>((resolve) => listener.listen(own, '127.0.0.1', resolve));
-  return {
-    port: own,
-    hold() {
-      isHeld = true;
-    },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => listener.close(resolve));
-    },
-  };
 }

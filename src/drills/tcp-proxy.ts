@@ -46,14 +46,30 @@ export async function startPostgresProxy(databaseUrl: string, rule: (spoken: Spo
   };
 }
 
+/** A proxy that only carries bytes, and may stop carrying answers. */
+export interface PlainProxy extends TcpProxy {
+  readonly port: number;
+  /** From now on nothing arrives of what the server says, while every connection stands. */
+  hush(): void;
+}
+
 /** Starts a proxy that only carries bytes, to a server at `host:port` of this machine. */
-export async function startPlainProxy(address: string): Promise<TcpProxy> {
+export async function startPlainProxy(address: string): Promise<PlainProxy> {
+  let isHushed = false;
   const proxy = await startProxy(Number(address.split(':')[1]), ({ client, server }) => {
     client.on('data', (data) => server.write(data));
-    server.on('data', (data) => client.write(data));
+    server.on('data', (data) => {
+      if (!isHushed) client.write(data);
+    });
     return { isHeld: () => false, release: () => undefined };
   });
-  return { ...proxy, url: `127.0.0.1:${proxy.port}` };
+  return {
+    ...proxy,
+    url: `127.0.0.1:${proxy.port}`,
+    hush() {
+      isHushed = true;
+    },
+  };
 }
 
 interface Bridge {

@@ -43,6 +43,9 @@ export type ActionState =
   | 'compensating'
   | 'compensated';
 
+/** The states in which a key has the result that its close stored, which may be null. */
+export const HAS_RESULT: ReadonlySet<string> = new Set<ActionState>(['done', 'compensating', 'compensated']);
+
 /**
  * `running → running` is a takeover or the next pass of a superseded one; `failed` goes on by itself, `exhausted` stopped
  * and, like `cancelled`, is admitted again only by a release.

@@ -91,8 +91,8 @@ async function checkPeriods(db: Database, registry: Registry, job: string): Prom
 }
 
 function named(found: readonly ExpectedPeriod[], among: readonly ExpectedPeriod[]): string {
-  const [list, all] = [found, among].map((periods) => periods.map(({ period }) => period));
-  const text = periodList(list ?? [], all);
+  const names = (periods: readonly ExpectedPeriod[]) => periods.map(({ period }) => period);
+  const text = periodList(names(found), names(among));
   return text.startsWith('between') ? ` ${text}` : `: ${text}`;
 }
 

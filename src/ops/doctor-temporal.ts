@@ -7,7 +7,7 @@ import { activeRule } from '../store/rules.ts';
 import { between, inWords } from './both-clocks.ts';
 import { type Check, checked, fail, ok, warn } from './check.ts';
 import { lastPoll, POLL_WITHIN_MS } from './run.ts';
-import { type ListedSchedule, listSchedules } from './schedule.ts';
+import { describeSchedule, type ListedSchedule, listSchedules } from './schedule.ts';
 import { CATCH_UP_DAYS } from './schedule-times.ts';
 import { compareZones, disputeText } from './zones.ts';
 
@@ -83,13 +83,8 @@ const REMEDY_OF_DISPUTE =
 
 /** The catch-up window that the schedule has, whoever set it; without a schedule the one that it will get. Days. */
 async function catchUpWindow(client: Client, job: string): Promise<number> {
-  try {
-    const { policies } = await client.schedule.getHandle(job).describe();
-    return Math.ceil(policies.catchupWindow / DAY_MS);
-  } catch (error) {
-    if (error instanceof Error && error.name === 'ScheduleNotFoundError') return CATCH_UP_DAYS;
-    throw error;
-  }
+  const found = await describeSchedule(client, job);
+  return found === null ? CATCH_UP_DAYS : Math.ceil(found.policies.catchupWindow / DAY_MS);
 }
 
 const DAY_MS = 86_400_000;

@@ -159,7 +159,7 @@ async function listedSchedule(
 }
 
 /** The job's schedule, or null where there is none. */
-async function describeSchedule(client: Client, job: string): Promise<ScheduleDescription | null> {
+export async function describeSchedule(client: Client, job: string): Promise<ScheduleDescription | null> {
   try {
     return await client.schedule.getHandle(job).describe();
   } catch (error) {

@@ -2,14 +2,10 @@ import { isStalled } from '../jobs/expectation.ts';
 import { UNASKED_AFTER_MS } from '../kernel/admission.ts';
 import { leaseTimes } from '../kernel/lease.ts';
 import type { Instant } from '../kernel/sql.ts';
-import type { ActionState } from '../kernel/transitions.ts';
 import type { Action } from '../store/actions.ts';
 import { between, bothClocks, inWords, later } from './both-clocks.ts';
 import { documentOf } from './document.ts';
 import { type KeyStory, stateOf } from './show.ts';
-
-/** The states in which a key has its result, which may be null. */
-export const IS_DONE: ReadonlySet<ActionState | 'held' | 'deferred'> = new Set(['done', 'compensating', 'compensated']);
 
 /** Until when the holder has the key, and when the next attempt can have it at the latest. */
 export interface Takeover {

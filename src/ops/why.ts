@@ -1,6 +1,7 @@
 import { isCurrency } from '../kernel/currency.ts';
 import { formatAmount } from '../kernel/money.ts';
 import type { Tx } from '../kernel/sql.ts';
+import { HAS_RESULT } from '../kernel/transitions.ts';
 import type { Attempt } from '../store/attempts.ts';
 import type { StoredRun } from '../store/runs.ts';
 import { between, bothClocks, clocksNote, inWords } from './both-clocks.ts';
@@ -8,7 +9,7 @@ import { documentOf, resultInWords } from './document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from './show.ts';
 import { effectLines, noticeLines } from './why-effects.ts';
 import { nextSteps, type Step } from './why-next.ts';
-import { headline, holder, IS_DONE, type Takeover, takeoverOf } from './why-now.ts';
+import { headline, holder, type Takeover, takeoverOf } from './why-now.ts';
 
 /** A key's story told to somebody who was woken for it. */
 export interface Explanation extends ShownKey {
@@ -116,7 +117,7 @@ function workLines({ slices, action, zone }: KeyStory): string[] {
   if (slices.total > 0) lines.push(`${slices.done} of ${counted(slices.total, 'slice')} done`);
   const document = documentOf(action.result);
   if (document === null)
-    return IS_DONE.has(action.state) ? [...lines, `result ${resultInWords(action.result)}`] : lines;
+    return HAS_RESULT.has(action.state) ? [...lines, `result ${resultInWords(action.result)}`] : lines;
   lines.push(`document ${document.id}`);
   for (const [currency, totals] of Object.entries(document.totals)) {
     const sums = Object.entries(totals).map(([name, amount]) => `${name} ${money(amount, currency)}`);

@@ -1,6 +1,6 @@
 import type { EffectSelect } from '../kernel/effect-select.ts';
 import type { Instant, Tx } from '../kernel/sql.ts';
-import type { ActionState } from '../kernel/transitions.ts';
+import { HAS_RESULT } from '../kernel/transitions.ts';
 import { type Action, actionByKey } from './actions.ts';
 import { endAttempt } from './attempts.ts';
 import { appendClose } from './audit-ledger.ts';
@@ -19,9 +19,6 @@ export interface ClosingWith {
   readonly periodEnds: Instant | null;
   readonly notices: EffectSelect | null;
 }
-
-/** By its state: the result of a job may be null. */
-const IS_CLOSED: ReadonlySet<ActionState> = new Set(['done', 'compensating', 'compensated']);
 
 /** Thrown inside the closing transaction to roll the job's document back. */
 class CloseLost extends Error {}
@@ -49,7 +46,7 @@ export async function closeAction(
   { periodEnds, notices }: ClosingWith = { periodEnds: null, notices: null },
 ): Promise<Close> {
   const before = await actionByKey(db, grant.key);
-  if (before !== null && IS_CLOSED.has(before.state)) return { kind: 'done', result: before.result };
+  if (before !== null && HAS_RESULT.has(before.state)) return { kind: 'done', result: before.result };
   if (before === null || !isHeld(before, grant)) return { kind: 'lease_lost' };
   const left = await countUnfinished(db, grant.key);
   if (left > 0) return { kind: 'slices_left', left };
@@ -76,7 +73,7 @@ function isHeld(action: Action, grant: Grant): boolean {
 /** A zombie's close may fail inside the job, for example on the document's unique key: the ledger says what is true. */
 async function afterFailedClose(db: Database, grant: Grant, error: unknown): Promise<Close> {
   const action = await actionByKey(db, grant.key);
-  if (action !== null && IS_CLOSED.has(action.state)) return { kind: 'done', result: action.result };
+  if (action !== null && HAS_RESULT.has(action.state)) return { kind: 'done', result: action.result };
   if (error instanceof CloseLost || (action !== null && action.fence !== grant.fence)) return { kind: 'lease_lost' };
   throw error;
 }

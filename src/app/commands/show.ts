@@ -1,8 +1,8 @@
 import { parseKey } from '../../kernel/key.ts';
+import { HAS_RESULT } from '../../kernel/transitions.ts';
 import { bothClocks, clocksNote } from '../../ops/both-clocks.ts';
 import { resultInWords } from '../../ops/document.ts';
 import { type KeyStory, readKey, type ShownKey, shownKey } from '../../ops/show.ts';
-import { IS_DONE } from '../../ops/why-now.ts';
 import { type AddCommand, command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
@@ -65,7 +65,7 @@ function render(session: Session, story: KeyStory): string {
 }
 
 function written({ document, result, state }: ShownKey): [string, string] {
-  if (document === null && IS_DONE.has(state)) return ['result', resultInWords(result)];
+  if (document === null && HAS_RESULT.has(state)) return ['result', resultInWords(result)];
   return ['document', document?.id ?? 'none'];
 }
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { OnceperError } from '../../kernel/error.ts';
-import { clockOf } from '../../store/database.ts';
 import { readKey } from '../actor.ts';
 import type { Act } from '../command.ts';
 import type { Config } from '../config.ts';
@@ -37,8 +36,7 @@ export async function runServerProcess(
   await runProcess(config, 'server', async ({ log, draining, start, atEnd }) => {
     const db = createDatabase(config, log, { name: 'onceper server', max: 4 });
     atEnd('PostgreSQL', () => db.close());
-    await start('PostgreSQL', () => clockOf(db));
-    await start('its own login', () => refuseOverprivileged(db, 'server'));
+    await start('PostgreSQL', () => refuseOverprivileged(db, 'server'));
     const environment = Object.fromEntries(
       Object.entries(parts.io.environment).filter(([name]) => !OF_PEOPLE.includes(name)),
     );

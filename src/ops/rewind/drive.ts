@@ -3,6 +3,7 @@ import type { Registry } from '../../jobs/registry.ts';
 import { storedRule } from '../../jobs/rule.ts';
 import { businessKey, parseKey } from '../../kernel/key.ts';
 import type { Instant } from '../../kernel/sql.ts';
+import { HAS_RESULT } from '../../kernel/transitions.ts';
 import { actionsOfJob } from '../../store/actions.ts';
 import { clockOf, type Database } from '../../store/database.ts';
 import type { LostNumbers } from '../../store/listing.ts';
@@ -142,7 +143,7 @@ async function driveJob(
   return waiting;
 }
 
-const SETTLED: ReadonlySet<string> = new Set(['done', 'compensating', 'compensated', 'skipped']);
+const SETTLED: ReadonlySet<string> = new Set([...HAS_RESULT, 'skipped']);
 
 interface Found {
   readonly job: string;
