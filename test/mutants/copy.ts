@@ -51,11 +51,14 @@ const isNeeded = (file: string) => NEEDED.test(file);
 function applyOne(folder: string, edit: Edit, before: Map<string, string>): void {
   const file = join(folder, edit.file);
   const text = readFileSync(file, 'utf8');
-  const places = text.split(edit.find).length - 1;
-  if (places !== 1) throw new Error(`${edit.file} has ${places} places where the mutation expects one: ${edit.find}`);
   if (!before.has(file)) before.set(file, text);
-  writeFileSync(
-    file,
-    text.replace(edit.find, () => edit.replace),
-  );
+  writeFileSync(file, mutate(text, edit));
+}
+
+/** The file's text with the bug in it. Throws where the edit's place is not there exactly once, or changes nothing. */
+export function mutate(text: string, { file, find, replace }: Edit): string {
+  const places = text.split(find).length - 1;
+  if (places !== 1) throw new Error(`${file} has ${places} places where the mutation expects one: ${find}`);
+  if (find === replace) throw new Error(`${file}: the mutation changes nothing: ${find}`);
+  return text.replace(find, () => replace);
 }

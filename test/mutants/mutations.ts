@@ -1,5 +1,6 @@
 import { NOTICE_MUTATIONS } from './notice-mutations.ts';
 import { PEOPLE_MUTATIONS } from './people-mutations.ts';
+import { TRUTH_MUTATIONS } from './truth-mutations.ts';
 
 /** One deliberate bug: what is replaced in a copy of the checkout, and the fast tests that must then fail. */
 export interface Mutation {
@@ -212,8 +213,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         'activities/job-context.ts',
-        '(await ruleVersion(tx, action.job, action.ruleVersion)).body',
-        `(await tx.query<{ body: unknown }>('select r.body from onceper.rule r join onceper.job j on j.job = r.job and j.active_rule = r.version where r.job = $1', [action.job])).rows[0]?.body`,
+        'await ruleVersion(tx, action.job, action.ruleVersion)',
+        `await ruleVersion(tx, action.job, (await tx.query<{ active: number }>('select active_rule as active from onceper.job where job = $1', [action.job])).rows[0]?.active ?? 0)`,
       ),
     ],
     tests: MODEL,
@@ -292,4 +293,5 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   ...NOTICE_MUTATIONS,
   ...PEOPLE_MUTATIONS,
+  ...TRUTH_MUTATIONS,
 ];
